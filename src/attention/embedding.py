@@ -1,0 +1,80 @@
+"""From token ids to vectors that know their position (chapter 1)."""
+
+import math
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from attention.checks import check_dropout, check_size, check_token_ids, check_vectors
+
+
+class TokenEmbedding(nn.Module):
+    """One learned vector per token, multiplied by √d_model (Vaswani et al. 2017, §3.4).
+
+    The table is drawn from N(0, 1/d_model), so that what comes out has variance 1, the same scale as the
+    positional encoding that is added next. The row of `pad_id` is zero and gets no gradient.
+
+    Parameters by name: `table.weight` (vocab_size, d_model).
+    """
+
+    def __init__(self, vocab_size: int, d_model: int, *, pad_id: int | None = 0) -> None:
+        super().__init__()
+        check_size("vocab_size", vocab_size)
+        check_size("d_model", d_model)
+        if pad_id is not None:
+            check_size("pad_id", pad_id, least=0)
+            if pad_id >= vocab_size:
+                raise ValueError(f"pad_id={pad_id} must be less than vocab_size={vocab_size}")
+        self.d_model = d_model
+        self.table = nn.Embedding(vocab_size, d_model, padding_idx=pad_id)
+        with torch.no_grad():
+            self.table.weight.normal_(std=1 / math.sqrt(d_model))
+            if pad_id is not None:
+                self.table.weight[pad_id] = 0
+
+    def forward(self, token_ids: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch seq d_model"]:
+        """token_ids (batch, seq) -> (batch, seq, d_model)."""
+        check_token_ids(token_ids)
+        return self.table(token_ids) * math.sqrt(self.d_model)
+
+
+class SinusoidalPositionalEncoding(nn.Module):
+    """Adds a fixed pattern of sines and cosines that differs for every position (Vaswani et al. 2017, §3.5).
+
+    PE(pos, 2i) = sin(pos / 10000^(2i/d_model)) and PE(pos, 2i+1) = cos(pos / 10000^(2i/d_model)); dropout is
+    applied to the sum. An odd d_model ends with a sine that has no cosine.
+
+    The pattern is `table` (max_length, d_model). It is computed, not learned, so it is in no state_dict.
+    """
+
+    def __init__(self, d_model: int, max_length: int = 5000, *, dropout: float = 0.0) -> None:
+        super().__init__()
+        check_size("d_model", d_model)
+        check_size("max_length", max_length)
+        check_dropout(dropout)
+        self.d_model, self.max_length = d_model, max_length
+        # In float64: near position 5000 an angle in float32 is wrong by 2e-4 of a radian.
+        position = torch.arange(max_length, dtype=torch.float64)[:, None]
+        column = torch.arange(0, d_model, 2, dtype=torch.float64)
+        angle = position / 10000 ** (column / d_model)  # (max_length, ⌈d_model/2⌉)
+        table = torch.stack((angle.sin(), angle.cos()), dim=-1).flatten(-2)[:, :d_model]
+        self.register_buffer("table", table.to(torch.get_default_dtype()), persistent=False)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Float[Tensor, "batch seq d_model"]) -> Float[Tensor, "batch seq d_model"]:
+        """x (batch, seq, d_model) -> x + PE, the same shape. `x` itself is not changed.
+
+        Raises ValueError for a sequence longer than max_length.
+        """
+        check_vectors("x", x, "batch seq d_model", last=self.d_model)
+        seq = x.shape[1]
+        if seq > self.max_length:
+            raise ValueError(
+                f"x has {seq} positions, more than max_length={self.max_length}; "
+                f"build SinusoidalPositionalEncoding({self.d_model}, max_length={seq}) or cut the sequence"
+            )
+        return self.dropout(x + self.table[:seq].to(x.dtype))
+
+    def extra_repr(self) -> str:
+        return f"d_model={self.d_model}, max_length={self.max_length}"

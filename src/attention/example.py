@@ -1,0 +1,40 @@
+"""The running example of the book: three sentences, six tokens each after padding."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from attention.embedding import SinusoidalPositionalEncoding, TokenEmbedding
+from attention.text import Vocabulary
+
+# "the" and "cat" come twice in the first: the same word, two positions. The third gets two <pad>.
+SENTENCES = ("the cat saw the other cat", "a dog chased the red ball", "birds sing at dawn")
+
+
+class RunningExample(NamedTuple):
+    tokens: list[list[str]]
+    token_ids: Int64[Tensor, "batch seq"]
+    x: Float[Tensor, "batch seq d_model"]
+    vocabulary: Vocabulary
+
+
+def running_example(
+    d_model: int = 8, sentences: Sequence[str] = SENTENCES, *, seed: int = 0
+) -> RunningExample:
+    """Sentences, their ids and X = embedding · √d_model + positional encoding.
+
+    -> tokens (batch lists of seq strings), token_ids (batch, seq), x (batch, seq, d_model), vocabulary.
+    The embedding is drawn from `seed` without touching the caller's random numbers.
+    """
+    vocabulary = Vocabulary(sentences)
+    token_ids = vocabulary.encode_batch(sentences)
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(seed)
+        embedding = TokenEmbedding(len(vocabulary), d_model, pad_id=vocabulary.pad_id)
+        encoding = SinusoidalPositionalEncoding(d_model, max_length=token_ids.shape[1])
+        x = encoding(embedding(token_ids))
+    tokens = [vocabulary.decode(row) for row in token_ids]
+    return RunningExample(tokens, token_ids, x, vocabulary)

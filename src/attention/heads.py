@@ -1,0 +1,39 @@
+"""Reading one matrix as several heads, and back (chapters 3 and 6)."""
+
+from jaxtyping import Float
+from torch import Tensor
+
+from attention.checks import check_n_heads, check_vectors
+
+
+def split_heads(
+    x: Float[Tensor, "batch seq d_model"], n_heads: int
+) -> Float[Tensor, "batch {n_heads} seq d_key"]:
+    """Read d_model columns as n_heads groups of d_key = d_model / n_heads columns.
+
+    x (batch, seq, d_model) -> (batch, n_heads, seq, d_key). Head h holds columns h·d_key to (h+1)·d_key - 1.
+    The result is a view: it shares its storage with x.
+
+    Raises ValueError where n_heads does not divide d_model.
+    Source: Vaswani et al. 2017, §3.2.2.
+    """
+    check_vectors("x", x, "batch seq d_model")
+    batch, seq, d_model = x.shape
+    check_n_heads(d_model, n_heads)
+    # The heads must be cut out of the last axis; only then may their axis move in front of seq.
+    return x.view(batch, seq, n_heads, d_model // n_heads).transpose(1, 2)
+
+
+def merge_heads(
+    x: Float[Tensor, "batch heads seq d_key"],
+) -> Float[Tensor, "batch seq heads*d_key"]:
+    """Lay the heads of each token side by side again: the inverse of `split_heads`.
+
+    x (batch, heads, seq, d_key) -> (batch, seq, heads·d_key). A copy, except where x already lies in memory
+    token by token, as what `split_heads` returns does.
+
+    Source: Vaswani et al. 2017, §3.2.2 (Concat).
+    """
+    check_vectors("x", x, "batch heads seq d_key")
+    batch, heads, seq, d_key = x.shape
+    return x.transpose(1, 2).reshape(batch, seq, heads * d_key)

@@ -1,0 +1,105 @@
+"""From text to token ids (chapter 1)."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+import torch
+from jaxtyping import Int64
+from torch import Tensor
+
+# A word, with the apostrophes and hyphens inside it, or any one other mark that is not a space.
+TOKEN = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
+
+
+def tokenize(text: str) -> list[str]:
+    """Lower-case `text` and split it into words; each punctuation mark is a token of its own.
+
+    >>> tokenize("Don't stop, cat!")
+    ["don't", 'stop', ',', 'cat', '!']
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"text must be a str, got {type(text).__name__}")
+    return TOKEN.findall(text.lower())
+
+
+class Vocabulary:
+    """Every token that is known, and its id: the position in `tokens`.
+
+    `<pad>` has id 0, `<unk>` (where there is one) id 1; then come the tokens of `sentences` in the order in
+    which they first appear.
+
+    sentences: texts, which are split by `tokenize`, or lists of tokens, which are taken as they are.
+    unknown: whether there is an `<unk>` that stands for every token not in the vocabulary. Without it, such
+        a token raises a ValueError.
+    """
+
+    pad = "<pad>"
+    unk = "<unk>"
+
+    def __init__(self, sentences: Iterable[str | Sequence[str]], *, unknown: bool = True) -> None:
+        if isinstance(sentences, str):
+            sentences = [sentences]
+        specials = [self.pad, self.unk] if unknown else [self.pad]
+        words = [token for sentence in sentences for token in _tokens(sentence)]
+        self.tokens: tuple[str, ...] = tuple(dict.fromkeys(specials + words))
+        self.ids: dict[str, int] = {token: i for i, token in enumerate(self.tokens)}
+        self.pad_id: int = self.ids[self.pad]
+        self.unk_id: int | None = self.ids[self.unk] if unknown else None
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __contains__(self, token: str) -> bool:
+        return token in self.ids
+
+    def __repr__(self) -> str:
+        return f"Vocabulary({len(self)} tokens, unknown={self.unk_id is not None})"
+
+    def encode(self, sentence: str | Sequence[str]) -> list[int]:
+        """The id of each token of one sentence: a text, or a list of tokens.
+
+        Raises ValueError for a token that is not in a vocabulary without `<unk>`.
+        """
+        ids = []
+        for token in _tokens(sentence):
+            i = self.ids.get(token, self.unk_id)
+            if i is None:
+                raise ValueError(
+                    f"unknown token {token!r}: this vocabulary has no {self.unk}; add the token to the "
+                    "sentences it is built from, or build it with unknown=True"
+                )
+            ids.append(i)
+        return ids
+
+    def encode_batch(
+        self, sentences: Iterable[str | Sequence[str]], *, length: int | None = None
+    ) -> Int64[Tensor, "batch seq"]:
+        """The ids of several sentences, padded on the right with `pad_id` to the longest, or to `length`."""
+        if isinstance(sentences, str):
+            raise TypeError("sentences must be a list of sentences, got one str; write [text]")
+        rows = [self.encode(sentence) for sentence in sentences]
+        longest = max(map(len, rows), default=0)
+        if longest == 0:
+            raise ValueError("sentences hold no token at all; a batch needs at least one")
+        if length is None:
+            length = longest
+        if longest > length:
+            raise ValueError(f"a sentence has {longest} tokens, more than length={length}")
+        return torch.tensor([row + [self.pad_id] * (length - len(row)) for row in rows])
+
+    def decode(self, ids: Sequence[int] | Int64[Tensor, " seq"]) -> list[str]:
+        """The tokens that `ids` stand for, one sentence at a time.
+
+        Raises ValueError for an id that is not in the vocabulary.
+        """
+        ids = [int(i) for i in ids]
+        for i in ids:
+            if not 0 <= i < len(self):
+                raise ValueError(
+                    f"id {i} is not in this vocabulary; ids run from 0 to {len(self) - 1}"
+                )
+        return [self.tokens[i] for i in ids]
+
+
+def _tokens(sentence: str | Sequence[str]) -> list[str]:
+    return tokenize(sentence) if isinstance(sentence, str) else list(sentence)
