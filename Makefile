@@ -1,0 +1,78 @@
+# Each target makes what it needs first. `make help` lists them.
+
+PORT ?= 8000
+VENV ?= .venv
+
+# The first interpreter that runs and is new enough; override with `make serve PYTHON=python3.13`.
+PYTHON ?= $(shell for python in python3.11 python3 python3.12 python3.13 python; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	&& { echo $$python; break; }; done)
+
+# What installs the packages. The README shows another one, for torch's small CPU build on Linux.
+INSTALL ?= $(VENV)/bin/python -m pip install --disable-pip-version-check
+
+BIN = $(VENV)/bin
+INSTALLED = $(VENV)/installed
+PAGES = _build/html
+BUILT = _build/built
+
+BOOK_SOURCES := _config.yml _toc.yml $(shell find book -type f -not -path '*/.*' -not -path '*/__pycache__/*')
+
+# torch asks for its CUDA packages itself, and for none on a Mac or in its CPU build.
+CUDA = triton cuda-bindings cuda-pathfinder cuda-toolkit \
+	nvidia-cublas nvidia-cuda-cupti nvidia-cuda-nvrtc nvidia-cuda-runtime nvidia-cudnn-cu13 \
+	nvidia-cufft nvidia-cufile nvidia-curand nvidia-cusolver nvidia-cusparse \
+	nvidia-cusparselt-cu13 nvidia-nccl-cu13 nvidia-nvjitlink nvidia-nvshmem-cu13 nvidia-nvtx
+
+.DEFAULT_GOAL = help
+.PHONY: help serve book test refresh bench lock clean
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s%s\n", $$1, $$2 }' Makefile
+
+serve: book ## build the book and serve it on 127.0.0.1 (PORT=8000)
+	@echo
+	@echo "The book is at http://127.0.0.1:$(PORT)/ (stop with Ctrl-C)"
+	@$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory $(PAGES)
+
+book: $(BUILT) ## build the pages into _build/html; a warning is an error
+
+test: $(INSTALLED) ## every check there is, and one line of counts at the end
+	@$(BIN)/python tools/check.py
+
+refresh: $(INSTALLED) ## run the chapters and store their outputs (NOTEBOOKS="book/05-masking.ipynb")
+	@$(BIN)/python tools/refresh.py $(NOTEBOOKS)
+
+bench: $(INSTALLED) ## time the module beside torch's own
+	@$(BIN)/python -m benchmarks
+
+lock: $(INSTALLED) ## resolve requirements.txt anew from pyproject.toml
+	@$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile pyproject.toml --all-extras --group book --group test \
+		--universal --python-version 3.11 --upgrade --quiet \
+		$(CUDA:%=--no-emit-package %) \
+		--custom-compile-command "make lock" --output-file requirements.txt
+	@! grep -nE '^(cuda|nvidia|triton)' requirements.txt || { echo "add these to CUDA"; exit 1; }
+
+clean: ## remove the environment, the built pages and every cache
+	rm -rf $(VENV) _build .pytest_cache .ruff_cache .hypothesis src/*.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Pages are rebuilt one by one where only their own text changed, all of them where anything else did.
+$(BUILT): $(INSTALLED) $(BOOK_SOURCES)
+	@echo "Building the book ..."
+	@$(BIN)/jupyter-book build book --config _config.yml --toc _toc.yml --path-output . \
+		-W --keep-going -n $(if $(filter-out %.ipynb %.md,$?),--all)
+	@touch $@
+
+$(INSTALLED): requirements.txt pyproject.toml
+	@test -n "$(PYTHON)" || { echo "This needs Python 3.11 or newer. Install it, or name it:" \
+		"make PYTHON=/path/to/python3.11"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "$(PYTHON) is older than Python 3.11. Name another one: make PYTHON=python3.11"; exit 1; }
+	@echo "Making the environment in $(VENV) with $$($(PYTHON) --version): torch, Jupyter Book and the"
+	@echo "rest of requirements.txt. The first time this takes a few minutes ..."
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(INSTALL) -r requirements.txt
+	@$(INSTALL) --no-deps --editable .
+	@touch $@
