@@ -1,0 +1,183 @@
+"""What the tests of the built pages share: a browser, a server, and a visit that notices trouble.
+
+The pages come from `_build/html`, which `make book` makes. A test that takes `page_name` runs once for every page.
+"""
+
+import functools
+import http.server
+import os
+import sys
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+ROOT = Path(__file__).resolve().parents[2]
+HTML = Path(os.environ.get("BOOK_HTML", ROOT / "_build" / "html"))
+NO_BUILD = f"there are no built pages in {HTML}: run `make book` first"
+
+# Names are resolved for the loopback address only, so a request to another host fails as it would offline.
+# Rendering stays on the processor, as on the plainest reader's machine.
+CHROMIUM_ARGUMENTS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+]
+
+
+def find_chromium():
+    sys.path.insert(0, str(ROOT))
+    try:
+        from tools.chromium import find_chromium as find
+    finally:
+        sys.path.remove(str(ROOT))
+    return find()
+
+
+def page_names():
+    """The files of the built pages, the landing page first."""
+    names = sorted(path.name for path in HTML.glob("*.html"))
+    return sorted(names, key=lambda name: name != "index.html")
+
+
+def pytest_generate_tests(metafunc):
+    if "page_name" in metafunc.fixturenames:
+        names = page_names()
+        metafunc.parametrize("page_name", names or [None], ids=names or ["no-build"])
+
+
+@pytest.fixture(scope="session")
+def browser():
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=find_chromium(), args=CHROMIUM_ARGUMENTS
+        )
+        yield browser
+        browser.close()
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *args):
+        pass
+
+
+@contextmanager
+def serve(folder):
+    """Serve a folder on a free port of the loopback address; yields the address, without a final slash."""
+    handler = functools.partial(QuietHandler, directory=str(folder))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture(scope="session")
+def site():
+    """The address of a server over the built pages."""
+    if not page_names():
+        pytest.fail(NO_BUILD)
+    with serve(HTML) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def html_folder():
+    if not page_names():
+        pytest.fail(NO_BUILD)
+    return HTML
+
+
+# Scrolls through the whole page, a screen at a time, then to every explorer; resolves when each of them is mounted.
+MOUNT_ALL = """
+async () => {
+  const frame = () => new Promise(resolve => requestAnimationFrame(resolve));
+  const screen = document.documentElement.clientHeight;
+  for (let y = 0; y < document.scrollingElement.scrollHeight; y += screen) {
+    window.scrollTo({top: y, behavior: "instant"});
+    await frame();
+  }
+  const deadline = performance.now() + 5000;
+  for (const widget of document.querySelectorAll(".static-widget")) {
+    while (widget.dataset.state !== "ready" && performance.now() < deadline) {
+      widget.scrollIntoView({block: "center", behavior: "instant"});
+      await frame();
+    }
+  }
+  window.scrollTo({top: 0, behavior: "instant"});
+  await frame();
+  return [...document.querySelectorAll(".static-widget")].map(widget => widget.dataset.state ?? "untouched");
+}
+"""
+
+
+class Visit:
+    """One page, opened: `page` is Playwright's; `trouble` is what went wrong since it was opened."""
+
+    def __init__(self, page, host):
+        self.page = page
+        self.host = host
+        self.trouble = []
+        self.responses = []
+        page.on("console", self._console)
+        page.on("pageerror", lambda error: self.trouble.append(f"uncaught error: {error}"))
+        page.on("request", self._request)
+        page.on("requestfailed", lambda r: self.trouble.append(f"failed request: {r.url}"))
+        page.on("websocket", lambda socket: self.trouble.append(f"web socket: {socket.url}"))
+        page.on("response", self._response)
+
+    def _console(self, message):
+        if message.type in ("error", "assert"):
+            self.trouble.append(f"console: {message.text} ({message.location.get('url')})")
+
+    def _request(self, request):
+        parts = urlsplit(request.url)
+        if parts.scheme not in ("data", "blob") and parts.netloc != self.host:
+            self.trouble.append(f"request to another host: {request.url}")
+
+    def _response(self, response):
+        self.responses.append(response)
+        if response.status >= 400:
+            self.trouble.append(f"status {response.status}: {response.url}")
+
+    def mount_all(self):
+        """Scroll through the page; every explorer must be mounted afterwards. Returns how many there are."""
+        states = self.page.evaluate(MOUNT_ALL)
+        assert set(states) <= {"ready"}, f"explorers that did not mount: {states}; {self.trouble}"
+        return len(states)
+
+
+@pytest.fixture(scope="session")
+def visit(browser):
+    """A context manager: `with visit(address, …) as v:` opens a page in a fresh browser context."""
+
+    @contextmanager
+    def open_page(address, *, theme="light", width=1280, height=900, **context_options):
+        context = browser.new_context(
+            color_scheme=theme,
+            viewport={"width": width, "height": height},
+            reduced_motion="reduce",
+            service_workers="block",
+            **context_options,
+        )
+        try:
+            page = context.new_page()
+            page.set_default_timeout(10_000)
+            opened = Visit(page, urlsplit(address).netloc)
+            page.goto(address, wait_until="load")
+            yield opened
+        finally:
+            context.close()
+
+    return open_page
