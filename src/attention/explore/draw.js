@@ -1,0 +1,228 @@
+// What every view shares: finding the frame, drawing matrices, reading cells out, and the text alternative.
+// A view is `export default explorer({ status, draw, describe })`, three functions of the frame.
+
+const MINUS = "\u2212";
+
+// A tensor of a frame: its shape and its numbers in row-major order. at(i) is its i-th slice.
+class Tensor {
+  constructor(shape, data) {
+    this.shape = shape;
+    this.data = data;
+  }
+  at(i) {
+    const size = this.shape.slice(1).reduce((a, b) => a * b, 1);
+    return new Tensor(this.shape.slice(1), this.data.subarray(i * size, (i + 1) * size));
+  }
+  get largest() {
+    return this.data.reduce((most, x) => (Number.isFinite(x) ? Math.max(most, Math.abs(x)) : most), 0);
+  }
+}
+
+// Two decimals, a true minus sign, and no "-0.00".
+function number(x, digits = 2) {
+  if (x === -Infinity) return MINUS + "∞";
+  if (Number.isNaN(x)) return "NaN";
+  const text = Math.abs(x).toFixed(digits);
+  return x < 0 && Number(text) !== 0 ? MINUS + text : text;
+}
+
+function escape(text) {
+  return String(text).replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
+}
+
+// The size of a cell so that `columns` of them and the row labels fit into `room` pixels.
+function cellSize(room, columns, rows = [], { most = 34, least = 5 } = {}) {
+  return Math.max(least, Math.min(most, Math.floor((room - labelWidth(rows) - 2) / columns)));
+}
+
+function labelWidth(labels) {
+  return labels.length ? 8 + 7 * Math.max(...labels.map((label) => String(label).length)) : 0;
+}
+
+// One matrix as SVG. Each cell carries its number (data-value), its place (data-r, data-c) and, for cells that
+// show the same entry in several matrices, a shared data-key.
+//   name     what tests and the readout call it          tensor   (row, column)
+//   rows     labels of the rows, or []                   columns  labels of the columns, or []
+//   size     of a cell in pixels                         largest  the number drawn in full colour
+//   paint    (value, r, c) => {kind, strength, text, key}: replaces the signed colours, where a view needs to
+//   bands    [{from, to, text}]: brackets above groups of columns
+function matrix({ name, tensor, rows = [], columns = [], size = 26, largest = tensor.largest, paint, bands = [] }) {
+  const [height, width] = tensor.shape;
+  const left = labelWidth(rows);
+  const slanted = columns.some((label) => String(label).length * 7 > size);
+  const top = (bands.length ? 20 : 0) + (columns.length ? (slanted ? labelWidth(columns) : 16) : 0) + 2;
+  const cells = [];
+  for (let r = 0; r < height; r++) {
+    for (let c = 0; c < width; c++) {
+      const value = tensor.data[r * width + c];
+      const strength = largest ? Math.min(1, Math.abs(value) / largest) : 0;
+      const look = { kind: value < 0 ? "minus" : "plus", strength, text: number(value), ...paint?.(value, r, c) };
+      const x = left + c * size;
+      const y = top + r * size;
+      const key = look.key === undefined ? "" : ` data-key="${look.key}"`;
+      cells.push(
+        `<rect class="${look.kind}" x="${x}" y="${y}" width="${size - 1}" height="${size - 1}" fill-opacity="${(0.62 * look.strength).toFixed(3)}" data-value="${value}" data-r="${r}" data-c="${c}"${key}/>`,
+      );
+      const fits = size >= (look.text.length > 2 ? 6.4 * look.text.length : 13);
+      if (fits && look.text) cells.push(`<text class="value" x="${x + size / 2 - 0.5}" y="${y + size / 2 + 3.5}">${look.text}</text>`);
+      // Colour is not the only sign: a bar marks negative numbers where the digits do not fit.
+      else if (look.kind === "minus") cells.push(`<path class="bar" d="M${x + size * 0.25} ${y + size / 2 - 0.5}h${size * 0.45}"/>`);
+    }
+  }
+  const labels = [
+    ...rows.map((label, r) => `<text class="row" x="${left - 6}" y="${top + r * size + size / 2 + 3.5}">${escape(label)}</text>`),
+    ...columns.map((label, c) => {
+      const x = left + c * size + size / 2;
+      return slanted
+        ? `<text class="slanted" transform="translate(${x + 3.5} ${top - 4}) rotate(-90)">${escape(label)}</text>`
+        : `<text class="column" x="${x}" y="${top - 5}">${escape(label)}</text>`;
+    }),
+    ...bands.map(({ from, to, text }) => {
+      const x0 = left + from * size + 1;
+      const x1 = left + to * size - 2;
+      return `<path class="band" d="M${x0} 19v-4H${x1}v4"/><text class="column" x="${(x0 + x1) / 2}" y="11">${escape(text)}</text>`;
+    }),
+  ];
+  const w = left + width * size + 1;
+  const h = top + height * size + 1;
+  drawn.push({ name, tensor, rows, columns });
+  return `<svg data-name="${escape(name)}" data-largest="${largest}" width="${w}" height="${h}" viewBox="0 0 ${w} ${h}" aria-hidden="true">${labels.join("")}${cells.join("")}</svg>`;
+}
+
+// A captioned part of the picture; parts stand side by side where there is room.
+function panel(caption, body) {
+  return `<figure class="panel"><figcaption>${escape(caption)}</figcaption>${body}</figure>`;
+}
+
+function row(title, panels, note = "") {
+  return `<section class="line"><h4>${escape(title)}</h4><div class="panels">${panels.join("")}</div>${note ? `<p class="note">${escape(note)}</p>` : ""}</section>`;
+}
+
+// The matrices of the last drawing, for the text alternative.
+let drawn = [];
+
+function explorer({ status, draw, describe }) {
+  return {
+    render({ model, el }) {
+      const controls = model.get("controls");
+      const frames = model.get("frames");
+      const view = model.get("numbers");
+      // Copied, since a message's buffer need not begin at a multiple of four.
+      const numbers = new Float32Array(new Uint8Array(view.buffer, view.byteOffset, view.byteLength).slice().buffer);
+
+      el.classList.add("explorer-view");
+      el.innerHTML = `
+        <p class="status" role="status"></p>
+        <div class="picture" data-picture tabindex="0" role="group" aria-label="Picture. Arrow keys read its cells."></div>
+        <p class="readout" aria-live="polite"></p>
+        <details class="tables"><summary>The same as tables</summary><div></div></details>`;
+      const [line, picture, readout, tables] = el.children;
+      let frame, at, own;
+
+      function current() {
+        const places = controls.map(({ name }) => model.get(name));
+        const stored = frames[places.filter((_, i) => controls[i].frame).join(",")];
+        at = Object.fromEntries(controls.map(({ name, options }, i) => [name, options[places[i]]]));
+        frame = Object.fromEntries(
+          Object.entries(stored).map(([name, value]) => {
+            if (!value?.shape) return [name, value];
+            const size = value.shape.reduce((a, b) => a * b, 1);
+            return [name, new Tensor(value.shape, numbers.subarray(value.at, value.at + size))];
+          }),
+        );
+      }
+
+      function redraw() {
+        current();
+        drawn = [];
+        readout.textContent = "";
+        if (frame.error) {
+          line.textContent = `${sizes(at)} · not possible`;
+          picture.innerHTML = `<p class="error"><strong>ValueError</strong> ${escape(frame.error)}</p>`;
+        } else {
+          line.textContent = status(frame, at);
+          picture.style.minHeight = "";
+          picture.innerHTML = draw(frame, at, Math.max(240, el.clientWidth));
+          readout.textContent = "Point at a cell, tap it, or use the arrow keys.";
+        }
+        own = drawn;
+        if (tables.open) fillTables();
+      }
+
+      function fillTables() {
+        tables.lastElementChild.innerHTML = frame.error ? `<p>${escape(frame.error)}</p>` : own.map(table).join("");
+      }
+
+      function read(cell) {
+        for (const old of picture.querySelectorAll(".on")) old.classList.remove("on");
+        const { key } = cell.dataset;
+        const same = key === undefined ? [cell] : picture.querySelectorAll(`[data-key="${key}"]`);
+        for (const one of same) one.classList.add("on");
+        cell.classList.add("on");
+        cursor = cell;
+        const { name } = cell.closest("svg").dataset;
+        readout.textContent = describe(
+          { name, r: +cell.dataset.r, c: +cell.dataset.c, key: key && +key, value: +cell.dataset.value },
+          frame,
+          at,
+        );
+      }
+
+      let cursor = null;
+      const pointed = (event) => {
+        const cell = event.target.closest("rect[data-value]");
+        if (cell) read(cell);
+      };
+      picture.addEventListener("pointerover", pointed);
+      picture.addEventListener("pointerdown", pointed);
+      picture.addEventListener("focus", () => {
+        const first = cursor?.isConnected ? cursor : picture.querySelector("rect[data-value]");
+        if (first && picture.matches(":focus-visible")) read(first);
+      });
+      picture.addEventListener("keydown", (event) => {
+        const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
+        if (!step || !cursor?.isConnected) return;
+        event.preventDefault();
+        const svg = cursor.closest("svg");
+        const r = +cursor.dataset.r + step[0];
+        const c = +cursor.dataset.c + step[1];
+        const next = svg.querySelector(`rect[data-r="${r}"][data-c="${c}"]`);
+        if (next) return read(next);
+        // Past the edge of a matrix: on to the one after it, or back to the one before.
+        const all = [...picture.querySelectorAll("svg[data-name]")];
+        const other = all[all.indexOf(svg) + step[0] + step[1]];
+        if (other) read(other.querySelector("rect[data-value]"));
+      });
+      tables.addEventListener("toggle", () => tables.open && fillTables());
+
+      const listen = controls.map(({ name }) => `change:${name}`);
+      for (const event of listen) model.on(event, redraw);
+      let width = el.clientWidth;
+      const resized = new ResizeObserver(() => {
+        if (el.clientWidth === width) return;
+        width = el.clientWidth;
+        redraw();
+      });
+      resized.observe(el);
+      redraw();
+      return () => {
+        for (const event of listen) model.off(event, redraw);
+        resized.disconnect();
+      };
+    },
+  };
+}
+
+function sizes(at) {
+  return ["d_model", "n_heads"].filter((name) => name in at).map((name) => `${name} ${at[name]}`).join(" · ");
+}
+
+function table({ name, tensor, rows, columns }) {
+  const [height, width] = tensor.shape;
+  const head = Array.from({ length: width }, (_, c) => `<th scope="col">${escape(columns[c] ?? c)}</th>`).join("");
+  const lines = Array.from({ length: height }, (_, r) => {
+    const numbers = Array.from({ length: width }, (_, c) => `<td>${number(tensor.data[r * width + c])}</td>`);
+    return `<tr><th scope="row">${escape(rows[r] ?? r)}</th>${numbers.join("")}</tr>`;
+  });
+  return `<div class="scroll" tabindex="0" role="group" aria-label="${escape(name)}"><table><caption>${escape(name)}</caption><thead><tr><td></td>${head}</tr></thead><tbody>${lines.join("")}</tbody></table></div>`;
+}

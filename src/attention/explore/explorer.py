@@ -1,0 +1,149 @@
+"""What every explorer is made of: controls, one view, and every frame computed before it is shown."""
+
+import inspect
+import itertools
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import numpy as np
+import torch
+import traitlets
+from ipywidgets import Box, Checkbox, VBox, Widget, jslink
+from torch import Tensor
+
+from attention.plots import Picture
+
+HERE = Path(__file__).parent
+D_MODELS = (4, 8, 12, 16, 24, 32)
+N_HEADS = (1, 2, 3, 4, 6, 8)
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+
+Frame = Mapping[str, Any]
+
+
+class FrameView(anywidget.AnyWidget):
+    """A picture of one frame: it holds all of them, and its control traits say which one to draw."""
+
+    controls = traitlets.List().tag(sync=True)
+    frames = traitlets.Dict().tag(sync=True)
+    numbers = traitlets.Bytes().tag(sync=True)
+
+
+class Explorer(VBox):
+    """Controls above a view. Displays as a live widget, and as a picture where widgets do not run."""
+
+    # ipywidgets 7 displays through this method and would leave the picture out.
+    _ipython_display_ = None
+
+    def __init__(self, name: str, controls: Mapping[str, Widget], view: FrameView, still: Picture):
+        super().__init__([Box(list(controls.values())).add_class("explorer-controls"), view])
+        self.add_class("explorer")
+        self.name, self.controls, self.view, self.still = name, dict(controls), view, still
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(
+            f"{name} {getattr(control, 'label', None) or control.value}"
+            for name, control in self.controls.items()
+        )
+        return f"{self.name}: {len(self.view.frames)} frames, first at {sizes}"
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
+        data, metadata = self.still._repr_mimebundle_()
+        view = {"version_major": 2, "version_minor": 0, "model_id": self.model_id}
+        return {**data, "text/plain": repr(self), WIDGET_VIEW: view}, metadata
+
+
+def explorer(
+    view: str,
+    controls: Mapping[str, Widget],
+    frame: Callable[..., Frame],
+    still: Callable[[Frame], Picture],
+) -> Explorer:
+    """Tie controls to a view that can draw every frame they reach, without asking the kernel.
+
+    Args:
+        view: name of the ES module that draws, ``<view>.js`` in this folder.
+        controls: the widgets by name: ``SelectionSlider``, ``Dropdown`` or ``Checkbox``. Those that
+            ``frame`` takes as an argument choose the frame; the others are read by the view alone.
+        frame: computes one frame with the functions of ``attention``. Tensors in it travel as binary
+            numbers, everything else as JSON. A ``ValueError`` it raises is shown in the picture's
+            place, with its own words.
+        still: draws the first frame, the one that the controls start at, as a static picture.
+
+    Returns:
+        The explorer: display it, or read its ``controls`` and ``view``.
+
+    """
+    chosen = [name for name in inspect.signature(frame).parameters if name in controls]
+    options = {name: choices(control) for name, control in controls.items()}
+    packed, numbers = Packer(), {}
+    for index in itertools.product(*(range(len(options[name])) for name in chosen)):
+        values = {name: options[name][at][1] for name, at in zip(chosen, index, strict=True)}
+        try:
+            numbers[",".join(map(str, index))] = packed.add(frame(**values))
+        except ValueError as error:
+            numbers[",".join(map(str, index))] = {"error": str(error)}
+
+    traits = {name: traitlets.Int(0).tag(sync=True) for name in controls}
+    code = "\n".join((HERE / f"{module}.js").read_text("utf-8") for module in ("draw", view))
+    style = (HERE / "explorer.css").read_text("utf-8")
+    kind = type(f"{view.title()}View", (FrameView,), {**traits, "_esm": code, "_css": style})
+    picture = kind(
+        controls=[
+            {
+                "name": name,
+                "options": [label for label, _ in options[name]],
+                "frame": name in chosen,
+            }
+            for name in controls
+        ],
+        frames=numbers,
+        numbers=packed.numbers,
+        **{name: position(control) for name, control in controls.items()},
+    )
+    for name, control in controls.items():
+        jslink((control, "value" if isinstance(control, Checkbox) else "index"), (picture, name))
+
+    start = {name: options[name][position(controls[name])][1] for name in chosen}
+    return Explorer(f"{view}_explorer", controls, picture, still(frame(**start)))
+
+
+def choices(control: Widget) -> list[tuple[str, Any]]:
+    """The (label, value) pairs a control can take, in the order of its index."""
+    if isinstance(control, Checkbox):
+        return [("off", False), ("on", True)]
+    labels_and_values = zip(control._options_labels, control._options_values, strict=True)
+    return [(str(label), value) for label, value in labels_and_values]
+
+
+def position(control: Widget) -> int:
+    """Where a control stands: the index of its value among its choices."""
+    return int(control.value) if isinstance(control, Checkbox) else control.index
+
+
+class Packer:
+    """Lays the tensors of all frames end to end in one buffer; equal tensors are stored once."""
+
+    def __init__(self) -> None:
+        self.numbers = b""
+        self._places: dict[tuple, int] = {}
+
+    def add(self, frame: Frame) -> dict[str, Any]:
+        """One frame as JSON, its tensors replaced by where they lie in the buffer."""
+        return {
+            name: self._place(value) if isinstance(value, Tensor) else value
+            for name, value in frame.items()
+        }
+
+    def _place(self, tensor: Tensor) -> dict[str, Any]:
+        # Frames are computed in float64 and rounded once, here, so that the stored digits do not
+        # depend on the order in which a machine adds.
+        array = tensor.detach().to(torch.float32).contiguous().numpy()
+        data = (array + np.float32(0)).astype("<f4").tobytes()  # + 0 turns -0.0 into 0.0
+        key = (data, array.shape)
+        if key not in self._places:
+            self._places[key] = len(self.numbers) // 4
+            self.numbers += data
+        return {"at": self._places[key], "shape": list(array.shape)}

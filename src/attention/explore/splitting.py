@@ -1,0 +1,71 @@
+"""Where every entry of Q goes when the heads are split, the right way beside the wrong one."""
+
+from collections.abc import Sequence
+
+import torch
+from ipywidgets import Dropdown, SelectionSlider
+
+from attention.example import SENTENCES, running_example
+from attention.explore.explorer import D_MODELS, N_HEADS, Explorer, Frame, explorer
+from attention.heads import split_heads
+from attention.multihead import MultiHeadAttention
+from attention.plots import Picture, plot_matrices
+
+
+def splitting_explorer(
+    sentences: Sequence[str] = SENTENCES,
+    *,
+    d_models: Sequence[int] = D_MODELS,
+    n_heads: Sequence[int] = N_HEADS,
+    seed: int = 0,
+) -> Explorer:
+    """Explore ``split_heads``: which entry of Q lands in which head, for every d_model and n_heads.
+
+    Args:
+        sentences: one of them is shown at a time.
+        d_models: the widths that the d_model slider offers.
+        n_heads: the head counts that the n_heads slider offers. A count that does not divide d_model
+            can be chosen: the picture then shows what ``split_heads`` says.
+        seed: for the embedding table and for W_q.
+
+    Returns:
+        The explorer, with controls ``sentence``, ``d_model`` and ``n_heads``.
+
+    """
+
+    def frame(sentence: int, d_model: int, n_heads: int) -> Frame:
+        example = running_example(d_model, sentences, seed=seed)
+        with torch.random.fork_rng(devices=[]), torch.no_grad():
+            torch.manual_seed(seed)
+            projection = MultiHeadAttention(d_model, 1).double().w_q
+            q = projection(example.x[sentence : sentence + 1].double())
+        # The same two operations on the positions 0, 1, 2, … of Q show where each entry goes.
+        place = torch.arange(q.numel(), dtype=q.dtype).view(q.shape)
+        wrong = (1, n_heads, q.shape[1], d_model // n_heads)
+        return {
+            "tokens": example.tokens[sentence],
+            "q": q[0],
+            "right": split_heads(q, n_heads)[0],
+            "wrong": q.view(wrong)[0],
+            "right_from": split_heads(place, n_heads)[0],
+            "wrong_from": place.view(wrong)[0],
+        }
+
+    def still(frame: Frame) -> Picture:
+        heads = {f"head {i}": q for i, q in enumerate(frame["right"])}
+        mixed = {f"view only, head {i}": q for i, q in enumerate(frame["wrong"])}
+        return plot_matrices(
+            heads | mixed,
+            rows=frame["tokens"],
+            per_line=len(heads),
+            alt="Two rows of matrices, one matrix for each head. Above, split_heads: the rows of every "
+            "head are tokens. Below, view without a transpose: the same numbers, in other rows.",
+        )
+
+    names = [(text, i) for i, text in enumerate(sentences)]
+    controls = {
+        "sentence": Dropdown(options=names, value=0, description="sentence"),
+        "d_model": SelectionSlider(options=d_models, value=8, description="d_model"),
+        "n_heads": SelectionSlider(options=n_heads, value=4, description="n_heads"),
+    }
+    return explorer("splitting", controls, frame, still)

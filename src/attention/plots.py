@@ -1,0 +1,104 @@
+"""Static pictures: matrices drawn with their tokens, and the numbers behind them."""
+
+import base64
+import io
+from collections.abc import Mapping, Sequence
+
+import torch
+from jaxtyping import Float
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+from torch import Tensor
+
+# Transparent where the value is zero, so that a page's own background shows through.
+SIGNED = LinearSegmentedColormap.from_list(
+    "signed", ["#b3470b", "#b3470b00", "#1f5fbf00", "#1f5fbf"]
+)
+WEIGHTS = LinearSegmentedColormap.from_list("weights", ["#1f5fbf00", "#1f5fbf"])
+
+
+class Picture:
+    """A figure with words for those who cannot see it, and the numbers that it shows.
+
+    Displays as a PNG with a transparent background. The output's metadata carries ``alt`` and
+    ``values``, so that a stored picture can be compared with a fresh one number by number.
+
+    Args:
+        figure: the matplotlib figure.
+        alt: what the picture shows, in a sentence or two.
+        values: the tensors drawn, by name.
+
+    """
+
+    def __init__(self, figure: Figure, alt: str, values: Mapping[str, Tensor]):
+        self.figure, self.alt, self.values = figure, alt, dict(values)
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{name} {tuple(value.shape)}" for name, value in self.values.items())
+        return f"Picture of {shapes}"
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
+        png = io.BytesIO()
+        self.figure.savefig(
+            png, dpi=110, transparent=True, bbox_inches="tight", metadata={"Software": None}
+        )
+        values = {
+            # + 0.0 turns -0.0 into 0.0
+            name: (value.detach().double().round(decimals=4) + 0.0).tolist()
+            for name, value in self.values.items()
+        }
+        data = {"image/png": base64.b64encode(png.getvalue()).decode(), "text/plain": repr(self)}
+        return data, {"image/png": {"alt": self.alt, "values": values}}
+
+
+def plot_matrices(
+    matrices: Mapping[str, Float[Tensor, "row column"]],
+    *,
+    rows: Sequence[str],
+    columns: Sequence[str] | None = None,
+    alt: str,
+    signed: bool = True,
+    per_line: int = 4,
+) -> Picture:
+    """Draw matrices side by side on one colour scale, each entry with its number.
+
+    Args:
+        matrices: (row, column) tensors by title.
+        rows: a label for each row, the same for all matrices.
+        columns: a label for each column; its index where none is given.
+        alt: what the picture shows, for those who cannot see it.
+        signed: True for numbers of either sign (blue above zero, orange below), False for weights
+            between 0 and 1.
+        per_line: how many matrices stand beside each other.
+
+    Returns:
+        The picture; it keeps the matrices as ``values``.
+
+    """
+    shapes = [matrix.shape for matrix in matrices.values()]
+    across = min(per_line, len(shapes))
+    down = -(-len(shapes) // across)
+    widest, tallest = max(c for _, c in shapes), max(r for r, _ in shapes)
+    largest = max(float(matrix.abs().max()) for matrix in matrices.values()) or 1.0
+    figure = Figure(figsize=(across * (0.44 * widest + 0.9), down * (0.36 * tallest + 0.75)))
+    panels = figure.subplots(down, across, squeeze=False).flatten()
+    for spare in panels[len(shapes) :]:
+        spare.remove()
+    for panel, (title, matrix) in zip(panels, matrices.items(), strict=False):
+        matrix = matrix.detach().double()
+        low, high, colours = (-largest, largest, SIGNED) if signed else (0.0, 1.0, WEIGHTS)
+        panel.imshow(matrix, cmap=colours, vmin=low, vmax=high, aspect="auto", alpha=0.75)
+        for row, column in torch.cartesian_prod(*map(torch.arange, matrix.shape)).tolist():
+            number = f"{matrix[row, column].item() + 0.0:.2f}"
+            panel.text(column, row, number, ha="center", va="center", fontsize=8)
+        names = columns if columns is not None else [str(i) for i in range(matrix.shape[1])]
+        panel.set_xticks(
+            range(matrix.shape[1]), names, fontsize=8, rotation=90 * (columns is not None)
+        )
+        panel.set_yticks(range(matrix.shape[0]), rows, fontsize=8)
+        panel.set_title(title, fontsize=9)
+        panel.tick_params(length=0)
+        for edge in panel.spines.values():
+            edge.set_color("#888888")
+    figure.tight_layout()
+    return Picture(figure, alt, matrices)
