@@ -1,4 +1,4 @@
-"""What every explorer is made of: controls, one view, and every frame computed before it is shown."""
+"""What every explorer is made of: controls, one view, and all frames, computed beforehand."""
 
 import inspect
 import itertools
@@ -24,7 +24,7 @@ Frame = Mapping[str, Any]
 
 
 class FrameView(anywidget.AnyWidget):
-    """A picture of one frame: it holds all of them, and its control traits say which one to draw."""
+    """A picture of one frame: it holds all frames, and its control traits say which to draw."""
 
     controls = traitlets.List().tag(sync=True)
     frames = traitlets.Dict().tag(sync=True)
@@ -32,7 +32,7 @@ class FrameView(anywidget.AnyWidget):
 
 
 class Explorer(VBox):
-    """Controls above a view. Displays as a live widget, and as a picture where widgets do not run."""
+    """Controls above a view; a static picture stands in where widgets do not run."""
 
     # ipywidgets 7 displays through this method and would leave the picture out.
     _ipython_display_ = None
@@ -67,9 +67,9 @@ def explorer(
         view: name of the ES module that draws, ``<view>.js`` in this folder.
         controls: the widgets by name: ``SelectionSlider``, ``Dropdown`` or ``Checkbox``. Those that
             ``frame`` takes as an argument choose the frame; the others are read by the view alone.
-        frame: computes one frame with the functions of ``attention``. Tensors in it travel as binary
-            numbers, everything else as JSON. A ``ValueError`` it raises is shown in the picture's
-            place, with its own words.
+        frame: computes one frame with the functions of ``attention``. Tensors in it travel as
+            binary numbers, everything else as JSON. A ``ValueError`` it raises is shown in the
+            picture's place, with its own words.
         still: draws the first frame, the one that the controls start at, as a static picture.
 
     Returns:

@@ -24,8 +24,8 @@ def splitting_explorer(
     Args:
         sentences: one of them is shown at a time.
         d_models: the widths that the d_model slider offers.
-        n_heads: the head counts that the n_heads slider offers. A count that does not divide d_model
-            can be chosen: the picture then shows what ``split_heads`` says.
+        n_heads: the head counts that the n_heads slider offers. A count that does not divide
+            d_model can be chosen: the picture then shows what ``split_heads`` says.
         seed: for the embedding table and for W_q.
 
     Returns:
@@ -58,8 +58,8 @@ def splitting_explorer(
             heads | mixed,
             rows=frame["tokens"],
             per_line=len(heads),
-            alt="Two rows of matrices, one matrix for each head. Above, split_heads: the rows of every "
-            "head are tokens. Below, view without a transpose: the same numbers, in other rows.",
+            alt="Two rows of matrices, one matrix for each head. Above, split_heads: the rows of "
+            "every head are tokens. Below, view alone: the same numbers, in other rows.",
         )
 
     names = [(text, i) for i, text in enumerate(sentences)]
