@@ -44,9 +44,9 @@ refresh: $(INSTALLED) ## run the chapters and store their outputs (NOTEBOOKS="bo
 	@$(BIN)/python tools/refresh.py $(NOTEBOOKS)
 
 bench: $(INSTALLED) ## time the module beside torch's own
-	@$(BIN)/python -m benchmarks
+	@for table in benchmarks/*.py; do $(BIN)/python $$table || exit 1; done
 
-lock: $(INSTALLED) ## resolve requirements.txt anew from pyproject.toml
+lock: | $(BIN)/python ## resolve requirements.txt anew from pyproject.toml
 	@$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile pyproject.toml --all-extras --group book --group test \
 		--universal --python-version 3.11 --upgrade --quiet \
@@ -65,14 +65,17 @@ $(BUILT): $(INSTALLED) $(BOOK_SOURCES)
 		-W --keep-going -n $(if $(filter-out %.ipynb %.md,$?),--all)
 	@touch $@
 
-$(INSTALLED): requirements.txt pyproject.toml
-	@test -n "$(PYTHON)" || { echo "This needs Python 3.11 or newer. Install it, or name it:" \
-		"make PYTHON=/path/to/python3.11"; exit 1; }
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-		echo "$(PYTHON) is older than Python 3.11. Name another one: make PYTHON=python3.11"; exit 1; }
-	@echo "Making the environment in $(VENV) with $$($(PYTHON) --version): torch, Jupyter Book and the"
-	@echo "rest of requirements.txt. The first time this takes a few minutes ..."
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+$(INSTALLED): requirements.txt pyproject.toml | $(BIN)/python
+	@echo "Installing torch, Jupyter Book and the rest of requirements.txt into $(VENV)."
+	@echo "The first time this takes a few minutes ..."
 	@$(INSTALL) -r requirements.txt
 	@$(INSTALL) --no-deps --editable .
 	@touch $@
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo "This needs Python 3.11 or newer. Install it, or say where it is:" \
+		"make PYTHON=/path/to/python3.11"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "$(PYTHON) is not a Python 3.11 or newer. Name another: make PYTHON=python3.11"; exit 1; }
+	@echo "Making the environment $(VENV) with $$($(PYTHON) --version) ..."
+	@$(PYTHON) -m venv $(VENV)

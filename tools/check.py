@@ -1,0 +1,110 @@
+"""Run every check, all of them even if one fails, and end with one line of counts.
+
+`make test` runs them all; `python tools/check.py unit lint` runs these two.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from glob import glob
+from pathlib import Path
+
+from chromium import find_chromium
+
+ROOT = Path(__file__).resolve().parents[1]
+CODE = ["src", "tests", "tools", "benchmarks", "book"]
+WORKFLOWS = sorted(glob(".github/workflows/*.yml", root_dir=ROOT))
+CHAPTERS = sorted(glob("book/*.ipynb", root_dir=ROOT))
+
+
+def python(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", *arguments]
+
+
+# --dist loadfile: the cells of a notebook share a kernel, the tests of a page share a browser.
+TWO_CORES = ["-n", "2", "--dist", "loadfile", "-q"]
+
+STEPS = {
+    "lint": python("ruff", "check", *CODE),
+    "format": python("ruff", "format", "--check", *CODE),
+    "workflows": python(
+        "check_jsonschema", "--builtin-schema", "vendor.github-workflows", *WORKFLOWS
+    ),
+    "dependabot": python(
+        "check_jsonschema", "--builtin-schema", "vendor.dependabot", ".github/dependabot.yml"
+    ),
+    "unit": python("pytest", "tests/unit", *TWO_CORES),
+    "chapters": python("pytest", "tests/chapters", *TWO_CORES),
+    "notebooks": python("pytest", "--nbval", "--nbval-current-env", *CHAPTERS, *TWO_CORES),
+    "book": ["make", "--no-print-directory", "book", "--assume-new=_config.yml"],
+    "site": python("pytest", "tests/site", *TWO_CORES),
+}
+
+
+def main(wanted: list[str]) -> int:
+    environment = os.environ | {"PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"}
+    totals = {"passed": 0, "failed": 0, "skipped": 0}
+    reports = []
+    for name in wanted or STEPS:
+        print(f"\n== {name}: {' '.join(STEPS[name][1:])}", flush=True)
+        start = time.monotonic()
+        if name == "site":
+            try:
+                environment["CHROMIUM"] = find_chromium()
+            except RuntimeError as error:
+                print(error)
+        status, output = run(STEPS[name], environment)
+        counts = count(status, output)
+        for outcome, number in counts.items():
+            totals[outcome] += number
+        told = ", ".join(f"{number} {outcome}" for outcome, number in counts.items() if number)
+        reports.append((counts["failed"], f"{name}: {told} in {time.monotonic() - start:.0f} s"))
+
+    print("\n== summary")
+    for failed, report in reports:
+        print("FAILED" if failed else "ok    ", report)
+    skipped = f", {totals['skipped']} skipped" if totals["skipped"] else ""
+    print(f"{totals['passed']} passed, {totals['failed']} failed{skipped}", flush=True)
+    return 1 if totals["failed"] else 0
+
+
+def run(command: list[str], environment: dict[str, str]) -> tuple[int, str]:
+    """Run a step, showing what it prints while it prints it."""
+    process = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+    lines = []
+    for line in process.stdout:
+        print(line, end="", flush=True)
+        lines.append(line)
+    return process.wait(), "".join(lines)
+
+
+def count(status: int, output: str) -> dict[str, int]:
+    """What a step passed and failed: pytest's last line, or one for any other command."""
+    counts = {"passed": 0, "failed": 0, "skipped": 0}
+    endings = re.findall(r"^=* ?(\d+ \w+(?:, \d+ \w+)*) in [\d.]+s", output, re.MULTILINE)
+    if endings:
+        for number, outcome in re.findall(r"(\d+) (\w+)", endings[-1]):
+            outcome = "failed" if outcome.startswith("error") else outcome
+            if outcome in counts:
+                counts[outcome] += int(number)
+    elif status == 0:
+        counts["passed"] = 1
+    if status != 0:
+        # A step that broke before it could count, or that found no test, has failed.
+        counts["failed"] = max(counts["failed"], 1)
+    return counts
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
