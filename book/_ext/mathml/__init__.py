@@ -1,0 +1,59 @@
+"""Mathematics as MathML, made when the book is built: a page loads no script to typeset an equation.
+
+`convert.py` turns LaTeX into MathML. The font is STIX Two Math, taken from the package ziamath and cut down to the
+characters that the pages use.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.locale import _
+from sphinx.util import logging
+from sphinx.util.math import get_node_equation_number
+
+from .convert import UnknownCommand, to_mathml
+from .font import write_font
+
+LOGGER = logging.getLogger(__name__)
+
+
+def mathml(node: nodes.Node, display: bool) -> str:
+    try:
+        return to_mathml(node.astext(), display)
+    except UnknownCommand as error:
+        LOGGER.warning("mathematics: %s", error, location=node, type="mathml")
+        return ""
+
+
+def visit_math(self, node: nodes.math) -> None:
+    self.body.append(mathml(node, display=False))
+    raise nodes.SkipNode
+
+
+def visit_math_block(self, node: nodes.math_block) -> None:
+    # The equation scrolls inside its own box when it is wider than the page; `math.js` makes that box reachable by
+    # keyboard where it really scrolls.
+    self.body.append(self.starttag(node, "div", CLASS="math-block"))
+    self.body.append(f'<div class="math-scroll">{mathml(node, display=True)}</div>')
+    if node["number"]:
+        self.body.append(f'<span class="eqno">({get_node_equation_number(self, node)})')
+        self.add_permalink_ref(node, _("Link to this equation"))
+        self.body.append("</span>")
+    self.body.append("</div>\n")
+    raise nodes.SkipNode
+
+
+def add_static_files(app: Sphinx) -> None:
+    if app.builder.format == "html":
+        app.config.html_static_path.append(str(Path(__file__).parent / "static"))
+        app.add_css_file("mathml/math.css")
+
+
+def setup(app: Sphinx) -> dict[str, object]:
+    app.add_html_math_renderer("mathml", (visit_math, None), (visit_math_block, None))
+    app.connect("builder-inited", add_static_files)
+    app.connect("build-finished", write_font)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,202 @@
+"""Widgets that work on the published page, without a kernel.
+
+myst-nb shows a widget by loading Jupyter's whole widget manager from another host. This extension puts the widget's
+saved state into the page instead, and `host.js` beside this file brings it to life. What reaches the page is checked
+when the book is built: a view without saved state, a type that the host does not know, or a widget without a static
+picture stops the build and names the notebook and the cell.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from base64 import b64decode
+from pathlib import Path
+
+from docutils import nodes
+from myst_nb.sphinx_ import NbMetadataCollector
+from notebook_outputs import Output, notebook_outputs, part, read_notebook
+from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
+
+VIEW = "application/vnd.jupyter.widget-view+json"
+STATE = "application/vnd.jupyter.widget-state+json"
+
+# What host.js needs of every type it knows. An anywidget's own traits all travel.
+CONTROL = ("description", "disabled", "tooltip")
+TRAITS = {
+    "IntSliderModel": (*CONTROL, "value", "min", "max", "step", "continuous_update", "readout"),
+    "FloatSliderModel": (
+        *CONTROL, "value", "min", "max", "step", "continuous_update", "readout", "readout_format",
+    ),
+    "SelectionSliderModel": (*CONTROL, "_options_labels", "index", "continuous_update", "readout"),
+    "DropdownModel": (*CONTROL, "_options_labels", "index"),
+    "ToggleButtonsModel": (*CONTROL, "_options_labels", "index"),
+    "CheckboxModel": (*CONTROL, "value"),
+    "LabelModel": ("value",),
+    "HTMLModel": ("value", "description"),
+    "BoxModel": ("children",),
+    "HBoxModel": ("children",),
+    "VBoxModel": ("children",),
+    "LinkModel": ("source", "target"),
+    "DirectionalLinkModel": ("source", "target"),
+}  # fmt: skip
+LINKS = ("LinkModel", "DirectionalLinkModel")
+APPEARANCE = ("layout", "style")  # the book's stylesheet decides how a control looks
+
+
+class static_widget(nodes.General, nodes.Element):
+    """One widget: `state` is what host.js reads; the child is the picture for pages without JavaScript."""
+
+
+class shared_sources(nodes.General, nodes.Element):
+    """The modules and stylesheets of a page's anywidgets, each one once however many views share it."""
+
+
+def replace_widgets(app: Sphinx, doctree: nodes.document) -> None:
+    notebook = read_notebook(app)
+    if notebook is None:
+        return
+    saved = notebook.metadata.get("widgets", {}).get(STATE, {}).get("state", {})
+    sources: list[str] = []
+    for output in notebook_outputs(app, notebook, doctree):
+        if VIEW not in output.stored.data:
+            continue
+        model_id = output.stored.data[VIEW]["model_id"]
+        models = reachable_models(model_id, saved, output.place)
+        state = {"root": model_id, "models": {key: slim(saved[key], sources) for key in models}}
+        output.bundle.replace_self(widget_node(output, state))
+    if sources:
+        doctree.append(shared_sources(sources=sources))
+    # myst-nb would add the notebook's whole state to the page, and its own scripts.
+    NbMetadataCollector.get_doc_data(app.env)[app.env.docname].pop("js_files", None)
+
+
+def widget_node(output: Output, state: dict) -> static_widget:
+    picture = part(output.bundle, "image/png")
+    if picture is None:
+        raise ExtensionError(
+            f"{output.place}: the widget has no static picture. Add an image/png to its output: it is shown in "
+            "print and where JavaScript is off"
+        )
+    png = b64decode(output.stored.data["image/png"])
+    width, height = struct.unpack(">II", png[16:24])
+    return static_widget("", picture, state=state, width=width, height=height)
+
+
+def reachable_models(root: str, saved: dict, place: str) -> list[str]:
+    """The ids of the models that a view needs: what it refers to, and the links that touch any of these."""
+    found: list[str] = []
+    waiting = [root]
+    while waiting:
+        model_id = waiting.pop()
+        if model_id in found:
+            continue
+        if model_id not in saved:
+            raise ExtensionError(
+                f"{place}: the notebook holds no saved state for the widget {model_id}. Run it again and save it "
+                "with its widget state"
+            )
+        check_type(saved[model_id], place)
+        found.append(model_id)
+        waiting += references(saved[model_id])
+        for link_id, link in saved.items():
+            if link["model_name"] in LINKS and model_id in references(link):
+                waiting.append(link_id)
+    return [model_id for model_id in saved if model_id in found]
+
+
+def check_type(model: dict, place: str) -> None:
+    name, module = model["model_name"], model["model_module"]
+    if name in TRAITS and module == "@jupyter-widgets/controls":
+        return
+    if name == "AnyModel" and module == "anywidget":
+        return
+    known = ", ".join(sorted(known.removesuffix("Model") for known in [*TRAITS, "AnyModel"]))
+    raise ExtensionError(
+        f"{place}: the static host does not know the widget type {name} ({module}). It knows {known}"
+    )
+
+
+def references(model: dict) -> list[str]:
+    """The ids of the models that this one's traits name."""
+    found = []
+
+    def walk(value: object) -> None:
+        if isinstance(value, str) and value.startswith("IPY_MODEL_"):
+            found.append(value.removeprefix("IPY_MODEL_"))
+        elif isinstance(value, dict):
+            for inner in value.values():
+                walk(inner)
+        elif isinstance(value, (list, tuple)):
+            for inner in value:
+                walk(inner)
+
+    for trait, value in model["state"].items():
+        if trait not in APPEARANCE:
+            walk(value)
+    return found
+
+
+def slim(model: dict, sources: list[str]) -> dict:
+    """A saved model without what the host does not read."""
+    state = model["state"]
+    if model["model_name"] == "AnyModel":
+        kept = {key: value for key, value in state.items() if key not in APPEARANCE and key[0] != "_"}
+        for trait in ("_esm", "_css"):
+            if state.get(trait):
+                if state[trait] not in sources:
+                    sources.append(state[trait])
+                kept[trait] = sources.index(state[trait])
+    else:
+        kept = {key: state[key] for key in TRAITS[model["model_name"]] if state.get(key) is not None}
+    slimmed = {"type": model["model_name"], "state": kept}
+    if model.get("buffers"):
+        slimmed["buffers"] = [
+            {"path": buffer["path"], "data": buffer["data"]} for buffer in model["buffers"]
+        ]
+    return slimmed
+
+
+def script(data: object, css_class: str = "") -> str:
+    """JSON inside a script element: "<" is written as an escape, so that nothing in it can end the element."""
+    body = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    return f'<script type="application/json"{css_class}>{body}</script>'
+
+
+def visit_static_widget(self, node: static_widget) -> None:
+    # The picture's shape reserves the room that the widget takes, so that mounting it moves nothing.
+    self.body.append(
+        f'<div class="static-widget" style="--picture-ratio: {node["width"]} / {node["height"]}">\n'
+        f"{script(node['state'])}\n"
+    )
+    self.body.append('<div class="static-widget-picture">')
+
+
+def depart_static_widget(self, node: static_widget) -> None:
+    self.body.append("</div></div>\n")
+
+
+def visit_shared_sources(self, node: shared_sources) -> None:
+    self.body.append(script(node["sources"], ' class="static-widget-sources"'))
+    raise nodes.SkipNode
+
+
+def add_host(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None) -> None:
+    if doctree is not None and next(doctree.findall(static_widget), None) is not None:
+        app.add_js_file("static_widgets/host.js", loading_method="defer")
+        app.add_css_file("static_widgets/host.css")
+
+
+def copy_host(app: Sphinx) -> None:
+    if app.builder.format == "html":
+        app.config.html_static_path.append(str(Path(__file__).parent / "static"))
+
+
+def setup(app: Sphinx) -> dict[str, object]:
+    app.add_node(static_widget, html=(visit_static_widget, depart_static_widget))
+    app.add_node(shared_sources, html=(visit_shared_sources, None))
+    app.connect("builder-inited", copy_host)
+    app.connect("doctree-read", replace_widgets, priority=450)
+    app.connect("html-page-context", add_host)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

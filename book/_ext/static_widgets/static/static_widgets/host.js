@@ -1,0 +1,314 @@
+/* A small host for saved Jupyter widgets.
+ *
+ * Every `.static-widget` of a page holds a script element with the saved state of one widget (written by the Sphinx
+ * extension beside this file). When it comes near the window, its models are made, tied together by their links, and
+ * shown: core controls as native elements, anywidgets by running their own ES module. Nothing is loaded from elsewhere.
+ *
+ * A classic script, so that it also works from file://.
+ */
+(() => {
+  "use strict";
+
+  /** One saved model: what the Anywidget Front-End Module contract asks of `model`, and nothing else. */
+  class Model {
+    constructor({ type, state, buffers = [] }) {
+      this.type = type;
+      this.state = state;
+      this.listeners = new Map();
+      for (const { path, data } of buffers) placeBuffer(state, path, data);
+    }
+
+    get(name) {
+      return this.state[name];
+    }
+
+    set(name, value) {
+      if (typeof name === "object") {
+        for (const [key, each] of Object.entries(name)) this.set(key, each);
+        return;
+      }
+      if (this.state[name] === value) return;
+      this.state[name] = value;
+      this.emit(`change:${name}`);
+      this.emit("change");
+    }
+
+    on(names, listener) {
+      for (const name of names.split(/\s+/)) {
+        if (!this.listeners.has(name)) this.listeners.set(name, new Set());
+        this.listeners.get(name).add(listener);
+      }
+    }
+
+    off(names, listener) {
+      if (!names) return this.listeners.clear();
+      for (const name of names.split(/\s+/)) {
+        if (listener) this.listeners.get(name)?.delete(listener);
+        else this.listeners.delete(name);
+      }
+    }
+
+    emit(name) {
+      for (const listener of [...(this.listeners.get(name) ?? [])]) listener();
+    }
+
+    save_changes() {} // there is no kernel to save to: links react to set()
+
+    send() {} // and none that could answer a message
+  }
+
+  /** Put a binary buffer at its path in the state, as a DataView, which is what Jupyter's own manager gives. */
+  function placeBuffer(state, path, base64) {
+    const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+    const last = path[path.length - 1];
+    let target = state;
+    for (const key of path.slice(0, -1)) target = target[key];
+    target[last] = new DataView(bytes.buffer);
+  }
+
+  const modelId = (reference) => reference.replace(/^IPY_MODEL_/, "");
+
+  /** jslink ties two traits both ways, jsdlink from source to target; the source's value counts at the start. */
+  function tie(link, models) {
+    const [source, target] = ["source", "target"].map((end) => {
+      const [reference, name] = link.get(end);
+      return { model: models.get(modelId(reference)), name };
+    });
+    const copy = (from, to) => () => to.model.set(to.name, from.model.get(from.name));
+    copy(source, target)();
+    source.model.on(`change:${source.name}`, copy(source, target));
+    if (link.type === "LinkModel") target.model.on(`change:${target.name}`, copy(target, source));
+  }
+
+  // ---------------------------------------------------------------------------------------------- controls
+
+  let controls = 0; // numbers the controls of a page, to tie each label to its input
+
+  function element(tag, attributes = {}, ...children) {
+    const made = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+    made.append(...children);
+    return made;
+  }
+
+  /** A labelled row. `refresh` writes the model into the elements: now, and whenever the model changes. */
+  function control(kind, model, input, extra, refresh) {
+    input.id = `static-widget-control-${++controls}`;
+    const label = element("label", { for: input.id });
+    const write = () => {
+      label.textContent = model.get("description") ?? "";
+      input.disabled = Boolean(model.get("disabled"));
+      if (model.get("tooltip")) input.title = model.get("tooltip");
+      refresh();
+    };
+    model.on("change", write);
+    write();
+    return element("div", { class: `sw-control sw-${kind}` }, label, input, ...extra);
+  }
+
+  /** A range input over `trait`, with its value said in words and shown beside it. */
+  function slider(model, trait, bounds, say) {
+    const input = element("input", { type: "range" });
+    // A range already speaks its value; without this the output would say it a second time.
+    const output = element("output", { "aria-live": "off" });
+    input.addEventListener(model.get("continuous_update") === false ? "change" : "input", () => {
+      model.set(trait, Number(input.value));
+      model.save_changes();
+    });
+    const row = control("slider", model, input, [output], () => {
+      [input.min, input.max, input.step] = bounds();
+      input.value = model.get(trait);
+      output.value = say(model.get(trait));
+      output.hidden = model.get("readout") === false;
+      input.setAttribute("aria-valuetext", output.value);
+    });
+    output.htmlFor = input.id;
+    return row;
+  }
+
+  const numberSlider = (say) => (model) =>
+    slider(model, "value", () => [model.get("min"), model.get("max"), model.get("step") ?? "any"], say(model));
+
+  /** ".2f" asks for two decimals; any other format shows the number as it is. */
+  const decimals = (model) => (value) => {
+    const digits = /\.(\d+)f$/.exec(model.get("readout_format") ?? "");
+    return digits ? value.toFixed(Number(digits[1])) : String(value);
+  };
+
+  function selectionSlider(model) {
+    const labels = () => model.get("_options_labels");
+    return slider(model, "index", () => [0, labels().length - 1, 1], (index) => labels()[index]);
+  }
+
+  function dropdown(model) {
+    const input = element("select");
+    input.addEventListener("change", () => {
+      model.set("index", input.selectedIndex);
+      model.save_changes();
+    });
+    return control("dropdown", model, input, [], () => {
+      input.replaceChildren(...model.get("_options_labels").map((label) => element("option", {}, label)));
+      input.selectedIndex = model.get("index") ?? -1;
+    });
+  }
+
+  function checkbox(model) {
+    const input = element("input", { type: "checkbox" });
+    input.addEventListener("change", () => {
+      model.set("value", input.checked);
+      model.save_changes();
+    });
+    return control("checkbox", model, input, [], () => {
+      input.checked = Boolean(model.get("value"));
+    });
+  }
+
+  /** One choice among buttons is a group of radio buttons. */
+  function toggleButtons(model) {
+    const name = `static-widget-choice-${++controls}`;
+    const group = element("fieldset", { class: "sw-control sw-choice" });
+    const write = () => {
+      const focused = [...group.querySelectorAll("input")].indexOf(document.activeElement);
+      group.replaceChildren(element("legend", {}, model.get("description") ?? ""));
+      group.disabled = Boolean(model.get("disabled"));
+      model.get("_options_labels").forEach((label, index) => {
+        const input = element("input", { type: "radio", name });
+        input.checked = index === model.get("index");
+        input.addEventListener("change", () => {
+          model.set("index", index);
+          model.save_changes();
+        });
+        group.append(element("label", {}, input, label));
+        if (index === focused) queueMicrotask(() => input.focus());
+      });
+    };
+    model.on("change", write);
+    write();
+    return group;
+  }
+
+  function text(model) {
+    const shown = element("div", { class: "sw-text" });
+    const write = () => {
+      // An HTML widget holds markup that the book's author wrote; a Label holds plain text.
+      if (model.type === "HTMLModel") shown.innerHTML = model.get("value") ?? "";
+      else shown.textContent = model.get("value") ?? "";
+    };
+    model.on("change", write);
+    write();
+    return shown;
+  }
+
+  const box = (direction) => (model, page) =>
+    element(
+      "div",
+      { class: `sw-box sw-${direction}` },
+      ...model.get("children").map((reference) => show(modelId(reference), page)),
+    );
+
+  const VIEWS = {
+    IntSliderModel: numberSlider(() => String),
+    FloatSliderModel: numberSlider(decimals),
+    SelectionSliderModel: selectionSlider,
+    DropdownModel: dropdown,
+    ToggleButtonsModel: toggleButtons,
+    CheckboxModel: checkbox,
+    LabelModel: text,
+    HTMLModel: text,
+    BoxModel: box("row"),
+    HBoxModel: box("row"),
+    VBoxModel: box("column"),
+    AnyModel: anywidget,
+  };
+
+  function show(id, page) {
+    return VIEWS[page.models.get(id).type](page.models.get(id), page);
+  }
+
+  // ---------------------------------------------------------------------------------------------- anywidgets
+
+  const modules = new Map(); // source number -> promise of its module: shared by all widgets of the page
+  const styled = new Set(); // source numbers of the stylesheets that the page has
+  const source = (number) =>
+    JSON.parse(document.querySelector("script.static-widget-sources").textContent)[number];
+
+  function loadModule(number) {
+    if (!modules.has(number)) {
+      const url = URL.createObjectURL(new Blob([source(number)], { type: "text/javascript" }));
+      modules.set(number, import(url).finally(() => URL.revokeObjectURL(url)));
+    }
+    return modules.get(number);
+  }
+
+  function addStyle(number) {
+    if (number === undefined || styled.has(number)) return;
+    styled.add(number);
+    document.head.append(element("style", {}, source(number)));
+  }
+
+  function anywidget(model, page) {
+    const el = element("div", { class: "sw-anywidget" });
+    page.pending.push(startAnywidget(model, el, page));
+    return el;
+  }
+
+  /** The Anywidget Front-End Module contract: a default export with initialize and render, or a function that makes it. */
+  async function startAnywidget(model, el, page) {
+    addStyle(model.get("_css"));
+    const exported = (await loadModule(model.get("_esm"))).default;
+    const widget = typeof exported === "function" ? await exported() : exported;
+    const experimental = { invoke: () => Promise.reject(new Error("no kernel on a published page")) };
+    const signal = page.abort.signal;
+    model.widget_manager = { get_model: async (reference) => page.models.get(modelId(reference)) };
+    page.cleanups.push(await widget.initialize?.({ model, signal, experimental }));
+    page.cleanups.push(await widget.render?.({ model, el, signal, experimental }));
+  }
+
+  // ---------------------------------------------------------------------------------------------- mounting
+
+  async function mount(container) {
+    const saved = JSON.parse(container.querySelector("script").textContent);
+    const page = { models: new Map(), pending: [], cleanups: [], abort: new AbortController() };
+    const stage = element("div", { class: "static-widget-stage" });
+    try {
+      for (const [id, each] of Object.entries(saved.models)) page.models.set(id, new Model(each));
+      for (const model of page.models.values()) if (model.type.endsWith("LinkModel")) tie(model, page.models);
+      container.append(stage);
+      stage.append(show(saved.root, page));
+      await Promise.all(page.pending);
+      container.dataset.mounted = "true";
+    } catch (error) {
+      console.error("static widget:", error);
+      page.abort.abort();
+      for (const cleanup of page.cleanups) cleanup?.();
+      stage.replaceChildren(
+        element("p", { class: "static-widget-error", role: "alert" }, `This figure could not start: ${error.message}`),
+      );
+      container.dataset.mounted = "failed";
+    }
+  }
+
+  function start() {
+    const containers = document.querySelectorAll(".static-widget");
+    const near = new IntersectionObserver(
+      (entries) => {
+        for (const { isIntersecting, target } of entries) {
+          if (!isIntersecting) continue;
+          near.unobserve(target);
+          target.tabIndex = -1;
+          mount(target);
+        }
+      },
+      { rootMargin: "400px 0px" },
+    );
+    for (const container of containers) {
+      container.setAttribute("role", "group");
+      container.setAttribute("aria-label", "Interactive figure");
+      // Until it is mounted it has nothing to tab to: the Tab key stops at the figure itself, which brings it into view.
+      container.tabIndex = 0;
+      near.observe(container);
+    }
+  }
+
+  start();
+})();
