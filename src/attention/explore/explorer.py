@@ -89,7 +89,8 @@ def explorer(
     traits = {name: traitlets.Int(0).tag(sync=True) for name in controls}
     code = "\n".join((HERE / f"{module}.js").read_text("utf-8") for module in ("draw", view))
     style = (HERE / "explorer.css").read_text("utf-8")
-    kind = type(f"{view.title()}View", (FrameView,), {**traits, "_esm": code, "_css": style})
+    parts = {**traits, "_esm": code, "_css": style, "__module__": __name__}
+    kind = type(f"{view.title()}View", (FrameView,), parts)
     picture = kind(
         controls=[
             {
