@@ -26,6 +26,11 @@ function number(x, digits = 2) {
   return x < 0 && Number(text) !== 0 ? MINUS + text : text;
 }
 
+// For inside a cell: no zero before the point.
+function short(x) {
+  return number(x).replace(/^(\D?)0\./, "$1.");
+}
+
 function escape(text) {
   return String(text).replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
 }
@@ -51,19 +56,25 @@ function matrix({ name, tensor, rows = [], columns = [], size = 26, largest = te
   const left = labelWidth(rows);
   const slanted = columns.some((label) => String(label).length * 7 > size);
   const top = (bands.length ? 20 : 0) + (columns.length ? (slanted ? labelWidth(columns) : 16) : 0) + 2;
+  const looks = Array.from(tensor.data, (value, i) => ({
+    kind: value < 0 ? "minus" : "plus",
+    strength: largest ? Math.min(1, Math.abs(value) / largest) : 0,
+    text: short(value),
+    ...paint?.(value, Math.floor(i / width), i % width),
+  }));
+  // All cells show their number, or none does.
+  const fits = size >= Math.max(13, ...looks.map(({ text }) => 6.2 * text.length + 1));
   const cells = [];
   for (let r = 0; r < height; r++) {
     for (let c = 0; c < width; c++) {
       const value = tensor.data[r * width + c];
-      const strength = largest ? Math.min(1, Math.abs(value) / largest) : 0;
-      const look = { kind: value < 0 ? "minus" : "plus", strength, text: number(value), ...paint?.(value, r, c) };
+      const look = looks[r * width + c];
       const x = left + c * size;
       const y = top + r * size;
       const key = look.key === undefined ? "" : ` data-key="${look.key}"`;
       cells.push(
         `<rect class="${look.kind}" x="${x}" y="${y}" width="${size - 1}" height="${size - 1}" fill-opacity="${(0.62 * look.strength).toFixed(3)}" data-value="${value}" data-r="${r}" data-c="${c}"${key}/>`,
       );
-      const fits = size >= (look.text.length > 2 ? 6.4 * look.text.length : 13);
       if (fits && look.text) cells.push(`<text class="value" x="${x + size / 2 - 0.5}" y="${y + size / 2 + 3.5}">${look.text}</text>`);
       // Colour is not the only sign: a bar marks negative numbers where the digits do not fit.
       else if (look.kind === "minus") cells.push(`<path class="bar" d="M${x + size * 0.25} ${y + size / 2 - 0.5}h${size * 0.45}"/>`);
@@ -120,7 +131,8 @@ function explorer({ status, draw, describe }) {
       let frame, at, own;
 
       function current() {
-        const places = controls.map(({ name }) => model.get(name));
+        // A Checkbox links a boolean.
+        const places = controls.map(({ name }) => Number(model.get(name)));
         const stored = frames[places.filter((_, i) => controls[i].frame).join(",")];
         at = Object.fromEntries(controls.map(({ name, options }, i) => [name, options[places[i]]]));
         frame = Object.fromEntries(

@@ -1,0 +1,77 @@
+// X beside the positional encoding, then dot products: between the rows of X, and between positions alone.
+// A row that equals another one says so in its label; cells of one distance between positions light up together.
+
+export default explorer({
+  status({ tokens, twin }, at) {
+    const equal = twin.filter((i) => i >= 0).length;
+    return `d_model ${at.d_model} · positions ${at.positions === "on" ? "added" : "not added"} · rows equal to another row: ${equal} of ${tokens.length}`;
+  },
+
+  draw({ tokens, x, pe, dots, pe_dots, twin }, at, room) {
+    const width = x.shape[1];
+    const added = at.positions === "on";
+    const rows = tokens.map((word, i) => `${word} ${i}`);
+    const marked = rows.map((label, i) => (twin[i] < 0 ? label : `${label} = ${twin[i]}`));
+    const places = Array.from({ length: pe_dots.shape[0] }, (_, i) => String(i));
+    const here = places.slice(0, tokens.length);
+    // Side by side where the digits still fit, else one below the other.
+    const beside = Math.floor((room - labelWidth(marked) - labelWidth(here) - 24) / (2 * width));
+    const size = beside >= 26 ? Math.min(30, beside) : cellSize(room, width, marked, { most: 30 });
+    const entry = (value, r, c) => ({ text: brief(value), key: 1000 + r * width + c });
+    const pairs = twin.flatMap((other, i) => (other > i ? [`${rows[i]} and ${rows[other]}`] : []));
+    return (
+      row(
+        added ? "X = embedding · √d_model + PE" : "X = embedding · √d_model, without PE",
+        [
+          panel(`X, (${tokens.length}, ${width})`, matrix({ name: "x", tensor: x, rows: marked, size, paint: entry })),
+          panel(`PE, (${tokens.length}, ${width}), ${added ? "added" : "not added"}`, matrix({ name: "pe", tensor: pe, rows: here, size, paint: entry })),
+        ],
+        pairs.length ? `Equal rows: ${pairs.join("; ")}.` : "No row equals another.",
+      ) +
+      row("Dot products", [
+        panel(
+          "rows of X",
+          matrix({
+            name: "dots",
+            tensor: dots,
+            rows,
+            columns: rows,
+            size: cellSize(room, tokens.length, rows, { most: 33 }),
+            paint: (value) => ({ text: brief(value) }),
+          }),
+        ),
+        panel(
+          "rows of PE",
+          matrix({
+            name: "pe_dots",
+            tensor: pe_dots,
+            rows: places,
+            columns: places,
+            size: cellSize(room, places.length, places, { most: 27 }),
+            paint: (value, r, c) => ({ text: brief(value), key: Math.abs(r - c) }),
+          }),
+        ),
+      ])
+    );
+  },
+
+  describe({ name, r, c, value }, { tokens, words, pe, twin }, at) {
+    const token = (i) => `${tokens[i]} ${i}`;
+    if (name === "pe_dots") {
+      return `PE(${r}) · PE(${c}) = ${number(value)}, as for any two positions ${Math.abs(r - c)} apart.`;
+    }
+    if (name === "dots") {
+      const same = twin[r] === c || twin[c] === r ? " The two rows are equal." : "";
+      return `Row ${token(r)} · row ${token(c)} = ${number(value)}.${same}`;
+    }
+    const i = r * pe.shape[1] + c;
+    if (at.positions === "off") return `Column ${c} of ${token(r)}: ${number(words.data[i])}. PE(${r}) has ${number(pe.data[i])} there, which is not added.`;
+    const sum = words.data[i] + pe.data[i];
+    return `Column ${c} of ${token(r)}: embedding ${number(words.data[i])}, PE(${r}) ${number(pe.data[i])}, sum ${number(sum)}.`;
+  },
+});
+
+// For inside a cell: one decimal, and no zero before the point.
+function brief(value) {
+  return number(value, 1).replace(/^(\D?)0\./, "$1.");
+}

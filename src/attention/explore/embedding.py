@@ -1,0 +1,78 @@
+"""From words to X: embedding plus position, which rows are equal, and how positions compare."""
+
+from collections.abc import Sequence
+
+import torch
+from ipywidgets import Checkbox, Dropdown, SelectionSlider
+
+from attention.embedding import SinusoidalPositionalEncoding, TokenEmbedding
+from attention.example import SENTENCES
+from attention.explore.explorer import D_MODELS, Explorer, Frame, explorer
+from attention.plots import Picture, plot_matrices
+from attention.text import Vocabulary
+
+
+def embedding_explorer(
+    sentences: Sequence[str] = SENTENCES,
+    *,
+    d_models: Sequence[int] = D_MODELS,
+    seed: int = 0,
+) -> Explorer:
+    """Explore X: the rows of a sentence with and without positions, and their dot products.
+
+    Args:
+        sentences: one of them is shown at a time; together they make the vocabulary.
+        d_models: the widths that the d_model slider offers.
+        seed: for the embedding table.
+
+    Returns:
+        The explorer, with controls ``sentence``, ``d_model`` and ``positions``.
+
+    Raises:
+        ValueError: the sentences hold no token at all.
+
+    """
+    vocabulary = Vocabulary(sentences)
+    token_ids = vocabulary.encode_batch(sentences)
+    n_positions = max(12, token_ids.shape[1])  # more than a short sentence has, to show the pattern
+
+    def frame(sentence: int, d_model: int, positions: bool) -> Frame:
+        with torch.random.fork_rng(devices=[]), torch.no_grad():
+            torch.manual_seed(seed)
+            embedding = TokenEmbedding(len(vocabulary), d_model, pad_id=vocabulary.pad_id).double()
+            words = embedding(token_ids[sentence : sentence + 1])
+        encoding = SinusoidalPositionalEncoding(d_model, max_length=n_positions).double()
+        x = (encoding(words) if positions else words)[0]
+        pe = encoding.table
+        equal = (x[:, None] == x).all(-1).fill_diagonal_(False)
+        return {
+            "tokens": vocabulary.decode(token_ids[sentence]),
+            "words": words[0],
+            "pe": pe[: len(x)],
+            "x": x,
+            "dots": x @ x.T,
+            "pe_dots": pe @ pe.T,
+            # For each row the first other row that equals it, or -1.
+            "twin": [int(row.int().argmax()) if row.any() else -1 for row in equal],
+        }
+
+    def still(frame: Frame) -> Picture:
+        parts = {"embedding · √d_model": "words", "positional encoding": "pe", "X, their sum": "x"}
+        return plot_matrices(
+            {title: frame[name] for title, name in parts.items()},
+            rows=frame["tokens"],
+            per_line=2,
+            alt="Three matrices with a row for each token: the scaled embedding, in which the rows "
+            "of a repeated word are equal, the positional encoding, and their sum X, in which "
+            "they differ.",
+        )
+
+    names = [(text, i) for i, text in enumerate(sentences)]
+    controls = {
+        "sentence": Dropdown(options=names, value=0, description="sentence"),
+        "d_model": SelectionSlider(
+            options=d_models, value=8 if 8 in d_models else d_models[0], description="d_model"
+        ),
+        "positions": Checkbox(value=True, description="add positions", indent=False),
+    }
+    return explorer("embedding", controls, frame, still)

@@ -1,0 +1,66 @@
+"""The whole module at work: a sentence goes in, every head's attention weights come out."""
+
+from collections.abc import Sequence
+
+import torch
+from ipywidgets import Dropdown, SelectionSlider
+
+from attention.example import SENTENCES, running_example
+from attention.explore.explorer import D_MODELS, N_HEADS, Explorer, Frame, explorer
+from attention.masks import padding_mask
+from attention.multihead import MultiHeadAttention
+from attention.plots import Picture, plot_matrices
+
+
+def multihead_explorer(
+    sentences: Sequence[str] = SENTENCES,
+    *,
+    d_models: Sequence[int] = D_MODELS,
+    n_heads: Sequence[int] = N_HEADS,
+    seed: int = 0,
+) -> Explorer:
+    """Explore ``MultiHeadAttention`` on whole sentences: the weights of every head, and the output.
+
+    Padding is masked. The weights are random, as in a model that has not been trained.
+
+    Args:
+        sentences: one of them is shown at a time.
+        d_models: the widths that the d_model slider offers.
+        n_heads: the head counts that the n_heads slider offers. A count that does not divide
+            d_model can be chosen: the picture then shows what ``MultiHeadAttention`` says.
+        seed: for the embedding table and the module's weights.
+
+    Returns:
+        The explorer, with controls ``sentence``, ``d_model`` and ``n_heads``.
+    """
+
+    def frame(sentence: int, d_model: int, n_heads: int) -> Frame:
+        example = running_example(d_model, sentences, seed=seed)
+        with torch.random.fork_rng(devices=[]), torch.no_grad():
+            torch.manual_seed(seed)
+            module = MultiHeadAttention(d_model, n_heads).double()
+            mask = padding_mask(example.token_ids, example.vocabulary.pad_id)
+            output, weights = module(example.x.double(), mask=mask)
+        return {
+            "tokens": example.tokens[sentence],
+            "weights": weights[sentence],
+            "output": output[sentence],
+        }
+
+    def still(frame: Frame) -> Picture:
+        return plot_matrices(
+            {f"head {i}": weights for i, weights in enumerate(frame["weights"])},
+            rows=frame["tokens"],
+            columns=frame["tokens"],
+            signed=False,
+            alt="Attention weights of every head for the first sentence: one matrix for each head, "
+            "a row for each token that asks and a column for each token it attends to.",
+        )
+
+    names = [(text, i) for i, text in enumerate(sentences)]
+    controls = {
+        "sentence": Dropdown(options=names, value=0, description="sentence"),
+        "d_model": SelectionSlider(options=d_models, value=8, description="d_model"),
+        "n_heads": SelectionSlider(options=n_heads, value=4, description="n_heads"),
+    }
+    return explorer("multihead", controls, frame, still)
