@@ -37,11 +37,11 @@ serve: book ## build the book and serve it on 127.0.0.1 (PORT=8000)
 
 book: $(BUILT) ## build the pages into _build/html; a warning is an error
 
-test: $(INSTALLED) ## every check there is, and one line of counts at the end
-	@$(BIN)/python tools/check.py
+test: $(INSTALLED) ## every check there is, and a line of counts at the end (ONLY="lint unit")
+	@$(BIN)/python -m tools.check $(ONLY)
 
 refresh: $(INSTALLED) ## run the chapters and store their outputs (NOTEBOOKS="book/05-masking.ipynb")
-	@$(BIN)/python tools/refresh.py $(NOTEBOOKS)
+	@$(BIN)/python -m tools.refresh $(NOTEBOOKS)
 
 bench: $(INSTALLED) ## time the module beside torch's own
 	@for table in benchmarks/*.py; do $(BIN)/python $$table || exit 1; done

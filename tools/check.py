@@ -1,6 +1,6 @@
 """Run every check, all of them even if one fails, and end with one line of counts.
 
-`make test` runs them all; `python tools/check.py unit lint` runs these two.
+`make test` runs them all; `python -m tools.check unit lint` runs these two.
 """
 
 import os
@@ -11,7 +11,7 @@ import time
 from glob import glob
 from pathlib import Path
 
-from chromium import find_chromium
+from tools.chromium import find_chromium
 
 ROOT = Path(__file__).resolve().parents[1]
 CODE = ["src", "tests", "tools", "benchmarks", "book"]
@@ -23,8 +23,7 @@ def python(*arguments: str) -> list[str]:
     return [sys.executable, "-m", *arguments]
 
 
-# --dist loadfile: the cells of a notebook share a kernel, the tests of a page share a browser.
-TWO_CORES = ["-n", "2", "--dist", "loadfile", "-q"]
+BOTH_CORES = ["-q", "-n", "2"]
 
 STEPS = {
     "lint": python("ruff", "check", *CODE),
@@ -35,11 +34,13 @@ STEPS = {
     "dependabot": python(
         "check_jsonschema", "--builtin-schema", "vendor.dependabot", ".github/dependabot.yml"
     ),
-    "unit": python("pytest", "tests/unit", *TWO_CORES),
-    "chapters": python("pytest", "tests/chapters", *TWO_CORES),
-    "notebooks": python("pytest", "--nbval", "--nbval-current-env", *CHAPTERS, *TWO_CORES),
+    "unit": python("pytest", "tests/unit", "tests/tools", *BOTH_CORES),
+    "chapters": python("pytest", "tests/chapters", *BOTH_CORES, "--dist", "loadgroup"),
+    "notebooks": python(
+        "pytest", "--nbval", "--nbval-current-env", *CHAPTERS, *BOTH_CORES, "--dist", "loadfile"
+    ),
     "book": ["make", "--no-print-directory", "book", "--assume-new=_config.yml"],
-    "site": python("pytest", "tests/site", *TWO_CORES),
+    "site": python("pytest", "tests/site", *BOTH_CORES),
 }
 
 

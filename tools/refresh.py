@@ -1,7 +1,7 @@
 """Run chapters and store what they printed and drew, so that the same run gives the same bytes.
 
-    python tools/refresh.py                        every chapter
-    python tools/refresh.py book/05-masking.ipynb  one of them
+    python -m tools.refresh                        every chapter
+    python -m tools.refresh book/05-masking.ipynb  one of them
 
 A second run changes no byte. What differs from run to run or from machine to machine is taken out:
 times, the kernel's version, the random ids of widgets, widgets that no page shows, the frames of
