@@ -1,4 +1,4 @@
-"""Scaled dot-product attention (chapters 4 and 6)."""
+"""Scaled dot-product attention (chapters 4, 5 and 6)."""
 
 import math
 
@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from attention.checks import check_dropout, check_keys_and_values, check_mask, check_vectors
+from attention.checks import check_dropout, check_mask, check_same_sequences, check_vectors
 
 
 def scaled_dot_product_attention(
@@ -24,35 +24,68 @@ def scaled_dot_product_attention(
     query (..., query, d_key), key (..., key, d_key), value (..., key, d_value)
     -> output (..., query, d_value), weights (..., query, key).
 
-    mask: boolean, True = may attend; (query, key), or as many axes as the weights with 1 for "the same for
-        all". A query that may attend to nothing gets weights 0 and output 0, and finite gradients.
-    dropout: the probability that a weight is dropped; it is applied whenever it is above 0, so pass 0 outside
-        training. The weights returned are those that were used: after dropout, rows need not sum to 1.
+    mask: boolean, True = may attend; (query, key), or as many axes as the weights, with size 1
+        where it is the same for all. A query that may attend to nothing gets weights 0, output 0
+        and finite gradients.
+    dropout: the probability that a weight is dropped. It is applied whenever it is above 0, so
+        pass 0 outside training. The weights returned are the ones that were used: after dropout
+        a row need not sum to 1.
     scale: what the dot products are multiplied by; 1/√d_key unless given.
 
-    Raises ValueError or TypeError for shapes that do not fit, integer tensors and masks that are not boolean.
+    Raises ValueError for shapes that do not fit, TypeError for integer tensors and for masks that
+    are not boolean.
     Source: Vaswani et al. 2017, §3.2.1, equation 1.
     """
     check_vectors("query", query, "... query d_key")
     check_vectors("key", key, "... key d_key", last=query.shape[-1])
     check_vectors("value", value, "... key d_value")
-    check_keys_and_values(query, key, value)
+    check_same_sequences(query, key, value)
     check_dropout(dropout)
     if scale is None:
         scale = 1 / math.sqrt(query.shape[-1])
 
-    # Scaling the queries scales every score: d_key products per query instead of one per key, and no score
-    # grows too large for float16 on the way.
+    # Scaling the queries scales every score. It takes d_key products per query instead of one per
+    # key, and no score grows too large for float16 on the way.
     scores = (query * scale) @ key.transpose(-2, -1)  # (..., query, key)
     if mask is not None:
         check_mask(mask, tuple(scores.shape))
-        # The most negative number, not -inf: softmax of a row of -inf is NaN, and its gradient too.
+        # The lowest number, not -inf: softmax turns a row of -inf into NaN, in its gradient too.
         scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
-    weights = torch.softmax(scores, dim=-1)
+
+    # On a CPU, fresh memory of this size takes longer than the softmax itself. Where no gradient is
+    # asked for, nobody needs the scores any more, and the weights are written over them.
+    overwrite = scores.is_cpu and not torch.is_grad_enabled()
+    weights = torch.softmax(scores, dim=-1, out=scores if overwrite else None)
     if mask is not None:
-        # Changes only rows with nothing to attend to: there the softmax is uniform.
+        # Only rows with nothing to attend to change here: softmax has made them uniform.
         weights = weights.masked_fill(~mask, 0.0)
     if dropout > 0.0:
         weights = F.dropout(weights, dropout)
-    # The product may be in a lower precision than the softmax: under autocast weights are float32.
     return weights @ value, weights
+
+
+def fused_attention(
+    query: Float[Tensor, "batch heads query d_key"],
+    key: Float[Tensor, "batch heads key d_key"],
+    value: Float[Tensor, "batch heads key d_value"],
+    mask: Bool[Tensor, "..."] | None = None,
+    *,
+    dropout: float = 0.0,
+) -> Float[Tensor, "batch heads query d_value"]:
+    """The same output through torch's fused kernel, which takes the keys block by block.
+
+    Arguments as for `scaled_dot_product_attention`. No tensor of query × key numbers is made, with
+    two exceptions, both torch's: it turns a boolean mask into numbers of the mask's own shape
+    (little for a padding mask, one matrix for all heads for a causal one), and on a CPU it has no
+    fused kernel with dropout and makes the scores after all.
+
+    Source: Dao et al. 2022 for the algorithm.
+    """
+    if mask is None:
+        return F.scaled_dot_product_attention(query, key, value, dropout_p=dropout)
+    check_mask(mask, (*query.shape[:-1], key.shape[-2]))
+    # What a kernel makes of a row with nothing to attend to depends on the kernel and on torch's
+    # version. So such a row may attend to everything, and its output is set to 0 afterwards.
+    sees = mask.any(dim=-1, keepdim=True)  # (..., query, 1)
+    output = F.scaled_dot_product_attention(query, key, value, mask | ~sees, dropout)
+    return output.masked_fill(~sees, 0.0)

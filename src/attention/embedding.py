@@ -12,10 +12,11 @@ from attention.checks import check_dropout, check_size, check_token_ids, check_v
 class TokenEmbedding(nn.Module):
     """One learned vector per token, multiplied by √d_model (Vaswani et al. 2017, §3.4).
 
-    The table is drawn from N(0, 1/d_model), so that what comes out has variance 1, the same scale as the
-    positional encoding that is added next. The row of `pad_id` is zero and gets no gradient.
+    The table is drawn from N(0, 1/d_model), so that what comes out has variance 1, near to the
+    scale of the positional encoding that is added next. The row of `pad_id` is zero and stays so:
+    it gets no gradient.
 
-    Parameters by name: `table.weight` (vocab_size, d_model).
+    Parameter by name: `table.weight` (vocab_size, d_model).
     """
 
     def __init__(self, vocab_size: int, d_model: int, *, pad_id: int | None = 0) -> None:
@@ -34,18 +35,28 @@ class TokenEmbedding(nn.Module):
                 self.table.weight[pad_id] = 0
 
     def forward(self, token_ids: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch seq d_model"]:
-        """token_ids (batch, seq) -> (batch, seq, d_model)."""
+        """Look up token_ids (batch, seq) -> (batch, seq, d_model).
+
+        Raises IndexError for an id outside the table (on a CPU; an accelerator reports it later).
+        """
         check_token_ids(token_ids)
-        return self.table(token_ids) * math.sqrt(self.d_model)
+        try:
+            return self.table(token_ids) * math.sqrt(self.d_model)
+        except IndexError:
+            low, high = token_ids.aminmax()
+            raise IndexError(
+                f"token_ids run from {low} to {high}, but the table has vocab_size="
+                f"{self.table.num_embeddings} rows: were they encoded with another vocabulary?"
+            ) from None
 
 
 class SinusoidalPositionalEncoding(nn.Module):
-    """Adds a fixed pattern of sines and cosines that differs for every position (Vaswani et al. 2017, §3.5).
+    """Add sines and cosines that differ at every position (Vaswani et al. 2017, §3.5).
 
-    PE(pos, 2i) = sin(pos / 10000^(2i/d_model)) and PE(pos, 2i+1) = cos(pos / 10000^(2i/d_model)); dropout is
-    applied to the sum. An odd d_model ends with a sine that has no cosine.
+    PE(pos, 2i) = sin(pos / 10000^(2i/d_model)), PE(pos, 2i+1) = cos(pos / 10000^(2i/d_model)).
+    An odd d_model ends with a sine that has no cosine. Dropout is applied to the sum.
 
-    The pattern is `table` (max_length, d_model). It is computed, not learned, so it is in no state_dict.
+    The rows are in `table` (max_length, d_model): computed, not learned, and in no state_dict.
     """
 
     def __init__(self, d_model: int, max_length: int = 5000, *, dropout: float = 0.0) -> None:
@@ -63,7 +74,7 @@ class SinusoidalPositionalEncoding(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Float[Tensor, "batch seq d_model"]) -> Float[Tensor, "batch seq d_model"]:
-        """x (batch, seq, d_model) -> x + PE, the same shape. `x` itself is not changed.
+        """Return x (batch, seq, d_model) with PE added, in the same shape and dtype.
 
         Raises ValueError for a sequence longer than max_length.
         """
@@ -71,8 +82,8 @@ class SinusoidalPositionalEncoding(nn.Module):
         seq = x.shape[1]
         if seq > self.max_length:
             raise ValueError(
-                f"x has {seq} positions, more than max_length={self.max_length}; "
-                f"build SinusoidalPositionalEncoding({self.d_model}, max_length={seq}) or cut the sequence"
+                f"x has {seq} positions, more than max_length={self.max_length}; shorten it, or "
+                f"build SinusoidalPositionalEncoding({self.d_model}, max_length={seq})"
             )
         return self.dropout(x + self.table[:seq].to(x.dtype))
 

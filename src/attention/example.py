@@ -24,10 +24,11 @@ class RunningExample(NamedTuple):
 def running_example(
     d_model: int = 8, sentences: Sequence[str] = SENTENCES, *, seed: int = 0
 ) -> RunningExample:
-    """Sentences, their ids and X = embedding · √d_model + positional encoding.
+    """Make a batch of sentences and their X = embedding · √d_model + positional encoding.
 
-    -> tokens (batch lists of seq strings), token_ids (batch, seq), x (batch, seq, d_model), vocabulary.
-    The embedding is drawn from `seed` without touching the caller's random numbers.
+    Return tokens (seq strings for each sentence, padded), token_ids (batch, seq), x
+    (batch, seq, d_model) and the vocabulary. The embedding is drawn from `seed`, without touching
+    the caller's random numbers.
     """
     vocabulary = Vocabulary(sentences)
     token_ids = vocabulary.encode_batch(sentences)

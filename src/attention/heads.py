@@ -11,8 +11,8 @@ def split_heads(
 ) -> Float[Tensor, "batch {n_heads} seq d_key"]:
     """Read d_model columns as n_heads groups of d_key = d_model / n_heads columns.
 
-    x (batch, seq, d_model) -> (batch, n_heads, seq, d_key). Head h holds columns h·d_key to (h+1)·d_key - 1.
-    The result is a view: it shares its storage with x.
+    x (batch, seq, d_model) -> (batch, n_heads, seq, d_key). Head h holds the columns h·d_key to
+    (h+1)·d_key - 1. The result is a view: it shares its storage with x.
 
     Raises ValueError where n_heads does not divide d_model.
     Source: Vaswani et al. 2017, §3.2.2.
@@ -29,8 +29,8 @@ def merge_heads(
 ) -> Float[Tensor, "batch seq heads*d_key"]:
     """Lay the heads of each token side by side again: the inverse of `split_heads`.
 
-    x (batch, heads, seq, d_key) -> (batch, seq, heads·d_key). A copy, except where x already lies in memory
-    token by token, as what `split_heads` returns does.
+    x (batch, heads, seq, d_key) -> (batch, seq, heads·d_key). A copy, except where x already lies
+    in memory token by token, as what `split_heads` returns does.
 
     Source: Vaswani et al. 2017, §3.2.2 (Concat).
     """

@@ -1,6 +1,7 @@
 """Who may attend to whom: boolean masks, True = may attend (chapter 5).
 
-Two masks are combined with `&`: `padding_mask(ids, pad_id) & causal_mask(seq)` is (batch, 1, seq, seq).
+Two masks are combined with `&`: `padding_mask(ids, pad_id) & causal_mask(seq)` has the shape
+(batch, 1, seq, seq).
 """
 
 import torch
@@ -13,8 +14,8 @@ from attention.checks import check_size, check_token_ids
 def padding_mask(token_ids: Int[Tensor, "batch key"], pad_id: int) -> Bool[Tensor, "batch 1 1 key"]:
     """True for every key that is a token, False for every key that is padding.
 
-    token_ids (batch, key) -> (batch, 1, 1, key): the same for all heads and all queries. Only keys are
-    masked; what a padding query computes is ignored later.
+    token_ids (batch, key) -> (batch, 1, 1, key): the same for all heads and all queries. Padding
+    queries are not masked: nothing reads their outputs.
     """
     check_token_ids(token_ids)
     check_size("pad_id", pad_id, least=0)
@@ -26,12 +27,14 @@ def causal_mask(
 ) -> Bool[Tensor, "query key"]:
     """True where a key is not in the query's future. The last query is aligned with the last key.
 
-    Query i may attend to key j if j <= i + n_keys - n_queries. n_keys defaults to n_queries; with cached keys
-    there are more keys than queries, and the last query still sees them all. With more queries than keys the
-    first n_queries - n_keys queries come before every key and see nothing: their weights are 0.
+    n_queries, n_keys -> (query, key). Query i may attend to key j if j <= i + n_keys - n_queries.
 
-    torch's `is_causal=True` aligns the first query with the first key instead: the same where
-    n_queries = n_keys, wrong with cached keys.
+    n_keys: n_queries unless given. With cached keys there are more keys than queries, and the last
+        query still sees them all. With more queries than keys the first n_queries - n_keys queries
+        come before every key and see nothing; attention gives them weights 0.
+
+    torch's `is_causal=True` aligns the first query with the first key: the same where n_queries =
+    n_keys, wrong with cached keys.
     """
     check_size("n_queries", n_queries)
     n_keys = n_queries if n_keys is None else n_keys

@@ -2,30 +2,25 @@
 
 from typing import Self
 
+import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
-from torch.nn import functional as F
 
-from attention.checks import (
-    check_dropout,
-    check_keys_and_values,
-    check_mask,
-    check_n_heads,
-    check_vectors,
-)
-from attention.dot_product import scaled_dot_product_attention
+from attention.checks import check_dropout, check_n_heads, check_same_sequences, check_vectors
+from attention.dot_product import fused_attention, scaled_dot_product_attention
 from attention.heads import merge_heads, split_heads
 
 
 class MultiHeadAttention(nn.Module):
     """Several heads attend side by side, each in its own d_key = d_model / n_heads columns.
 
-    Parameters by name: `w_q`, `w_k`, `w_v`, `w_o`, each with `.weight` (d_model, d_model), stored transposed
-    as in every nn.Linear, and `.bias` (d_model), unless bias=False.
-
     d_model: the width of every token's vector, in and out.
-    n_heads: how many heads; it must divide d_model.
+    n_heads: how many heads; it must divide d_model. It changes no parameter's shape.
     dropout: the probability that an attention weight is dropped, in training only.
+    bias: whether the four projections add a bias.
+
+    Parameters by name: `w_q`, `w_k`, `w_v` and `w_o`, each with `.weight` (d_model, d_model),
+    stored transposed as in every nn.Linear, and `.bias` (d_model).
 
     Source: Vaswani et al. 2017, §3.2.2.
     """
@@ -52,18 +47,27 @@ class MultiHeadAttention(nn.Module):
         *,
         need_weights: bool = True,
     ) -> tuple[Float[Tensor, "batch query d_model"], Float[Tensor, "batch heads query key"] | None]:
-        """query (batch, query, d_model), key and value (batch, key, d_model) -> (output, weights).
+        """Attend from every query to the keys, and return (output, weights).
 
-        key defaults to query (self-attention), value to key. output is (batch, query, d_model), weights are
-        (batch, heads, query, key), or None with need_weights=False.
+        query (batch, query, d_model), key and value (batch, key, d_model)
+        -> output (batch, query, d_model), weights (batch, heads, query, key).
+
+        key: the queries themselves unless given (self-attention). value: the keys unless given.
+        mask: boolean, True = may attend; (query, key), or four axes that broadcast to
+            (batch, heads, query, key). Where a query may attend to nothing, its weights are 0 and
+            its heads return 0, so that its output is the bias of w_o.
+        need_weights: False returns None for the weights and computes the output with
+            `fused_attention`, which is quicker and makes no query × key matrix.
+
+        Raises ValueError for shapes that do not fit, TypeError for integer tensors and for masks
+        that are not boolean.
         """
         key = query if key is None else key
         value = key if value is None else value
-        for name, x in (("query", query), ("key", key), ("value", value)):
-            check_vectors(
-                name, x, f"batch {'query' if name == 'query' else 'key'} d_model", last=self.d_model
-            )
-        check_keys_and_values(query, key, value)
+        check_vectors("query", query, "batch query d_model", last=self.d_model)
+        check_vectors("key", key, "batch key d_model", last=self.d_model)
+        check_vectors("value", value, "batch key d_model", last=self.d_model)
+        check_same_sequences(query, key, value)
 
         q = split_heads(self.w_q(query), self.n_heads)  # (batch, heads, query, d_key)
         k = split_heads(self.w_k(key), self.n_heads)  # (batch, heads, key, d_key)
@@ -72,28 +76,40 @@ class MultiHeadAttention(nn.Module):
         if need_weights:
             attended, weights = scaled_dot_product_attention(q, k, v, mask, dropout=dropout)
         else:
-            if mask is not None:
-                check_mask(mask, (*q.shape[:3], k.shape[2]))
-            attended, weights = F.scaled_dot_product_attention(q, k, v, mask, dropout), None
+            attended, weights = fused_attention(q, k, v, mask, dropout=dropout), None
         return self.w_o(merge_heads(attended)), weights
 
     @classmethod
     def from_torch(cls, module: nn.MultiheadAttention) -> Self:
-        """The same module with a copy of the weights of torch's."""
-        ours = cls(
-            module.embed_dim,
-            module.num_heads,
-            dropout=module.dropout,
-            bias=module.in_proj_bias is not None,
-        )
-        weight, bias = module.in_proj_weight, module.in_proj_bias
-        for i, linear in enumerate((ours.w_q, ours.w_k, ours.w_v)):
-            rows = slice(i * ours.d_model, (i + 1) * ours.d_model)
-            linear.weight.data = weight.detach()[rows].clone()
-            if bias is not None:
-                linear.bias.data = bias.detach()[rows].clone()
+        """Copy the weights of torch's module into one of these, which is always batch-first.
+
+        dtype, device, dropout and training mode are kept. Raises ValueError where torch's module
+        has what this one lacks: kdim or vdim, add_bias_kv, add_zero_attn.
+        """
+        if not isinstance(module, nn.MultiheadAttention):
+            kind = type(module).__name__
+            raise TypeError(f"module must be a torch.nn.MultiheadAttention, got {kind}")
+        if module.in_proj_weight is None:
+            raise ValueError(
+                f"module has kdim={module.kdim} and vdim={module.vdim}; here keys and values must "
+                f"be as wide as queries: kdim = vdim = embed_dim = {module.embed_dim}"
+            )
+        if module.bias_k is not None or module.add_zero_attn:
+            name = "add_zero_attn" if module.bias_k is None else "add_bias_kv"
+            raise ValueError(f"module has {name}=True, an extra key that does not exist here")
+
+        bias = module.in_proj_bias is not None
+        ours = cls(module.embed_dim, module.num_heads, dropout=module.dropout, bias=bias)
+        ours.to(module.in_proj_weight).train(module.training)
+        with torch.no_grad():
+            # torch stacks the three projections into one matrix of 3 · d_model rows.
+            for i, w in enumerate((ours.w_q, ours.w_k, ours.w_v)):
+                rows = slice(i * ours.d_model, (i + 1) * ours.d_model)
+                w.weight.copy_(module.in_proj_weight[rows])
+                if bias:
+                    w.bias.copy_(module.in_proj_bias[rows])
         ours.w_o.load_state_dict(module.out_proj.state_dict())
-        return ours.to(weight).train(module.training)
+        return ours
 
     def extra_repr(self) -> str:
         return f"d_model={self.d_model}, n_heads={self.n_heads}, dropout={self.dropout}"

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attention.checks import check_keys_and_values, check_mask, check_n_heads, check_vectors
+from attention.checks import check_mask, check_n_heads, check_same_sequences, check_vectors
 from attention.dot_product import scaled_dot_product_attention
 from attention.multihead import MultiHeadAttention
 
@@ -27,17 +27,21 @@ class Head(nn.Module):
         value: Float[Tensor, "batch key d_model"],
         mask: Bool[Tensor, "..."] | None = None,
     ) -> tuple[Float[Tensor, "batch query d_key"], Float[Tensor, "batch query key"]]:
-        """-> output (batch, query, d_key), weights (batch, query, key)."""
+        """Return output (batch, query, d_key) and weights (batch, query, key)."""
         return scaled_dot_product_attention(self.w_q(query), self.w_k(key), self.w_v(value), mask)
 
 
 class PerHeadAttention(nn.Module):
     """Multi-head attention as the paper's formula reads: Concat(head_1, …, head_h) · W_o.
 
-    Slower than `MultiHeadAttention` and equal to it: head h holds rows h·d_key to (h+1)·d_key - 1 of its
-    `w_q.weight`, `w_k.weight` and `w_v.weight`.
+    It gives the numbers of `MultiHeadAttention`, more slowly and without dropout. Head h holds the
+    rows h·d_key to (h+1)·d_key - 1 of that module's `w_q`, `w_k` and `w_v`.
 
-    Parameters by name: `heads.0.w_q`, `heads.0.w_k`, `heads.0.w_v` (d_key, d_model), …, `w_o`.
+    Parameters by name: `heads.0.w_q`, `heads.0.w_k`, `heads.0.w_v`, then `heads.1.w_q` and so on,
+    each with `.weight` (d_key, d_model) and `.bias` (d_key); `w_o.weight` (d_model, d_model) and
+    `w_o.bias` (d_model).
+
+    Source: Vaswani et al. 2017, §3.2.2.
     """
 
     def __init__(self, d_model: int, n_heads: int, *, bias: bool = True) -> None:
@@ -54,14 +58,18 @@ class PerHeadAttention(nn.Module):
         value: Float[Tensor, "batch key d_model"] | None = None,
         mask: Bool[Tensor, "..."] | None = None,
     ) -> tuple[Float[Tensor, "batch query d_model"], Float[Tensor, "batch heads query key"]]:
-        """As `MultiHeadAttention.forward`; the weights are always returned."""
+        """Attend as `MultiHeadAttention.forward` does; the weights are always returned.
+
+        query (batch, query, d_model), key and value (batch, key, d_model)
+        -> output (batch, query, d_model), weights (batch, heads, query, key).
+        """
         key = query if key is None else key
         value = key if value is None else value
-        for name, x in (("query", query), ("key", key), ("value", value)):
-            check_vectors(
-                name, x, f"batch {'query' if name == 'query' else 'key'} d_model", last=self.d_model
-            )
-        check_keys_and_values(query, key, value)
+        check_vectors("query", query, "batch query d_model", last=self.d_model)
+        check_vectors("key", key, "batch key d_model", last=self.d_model)
+        check_vectors("value", value, "batch key d_model", last=self.d_model)
+        check_same_sequences(query, key, value)
+
         masks = [None] * self.n_heads
         if mask is not None:
             shape = (query.shape[0], self.n_heads, query.shape[1], key.shape[1])
@@ -74,14 +82,17 @@ class PerHeadAttention(nn.Module):
 
     @classmethod
     def from_multi_head(cls, module: MultiHeadAttention) -> Self:
-        """The same module with a copy of the weights, a slice for each head."""
+        """Copy the weights of a `MultiHeadAttention`, a slice for each head."""
         ours = cls(module.d_model, module.n_heads, bias=module.w_q.bias is not None)
-        ours.to(module.w_q.weight)
-        with torch.no_grad():
-            for name in ("w_q", "w_k", "w_v"):
-                whole = getattr(module, name).state_dict()
-                for h, head in enumerate(ours.heads):
-                    rows = slice(h * ours.d_key, (h + 1) * ours.d_key)
-                    getattr(head, name).load_state_dict({k: t[rows] for k, t in whole.items()})
+        ours.to(module.w_q.weight).train(module.training)
+        for name in ("w_q", "w_k", "w_v"):
+            whole = getattr(module, name).state_dict()  # weight, and bias where there is one
+            for h, head in enumerate(ours.heads):
+                rows = slice(h * ours.d_key, (h + 1) * ours.d_key)
+                slices = {part: tensor[rows] for part, tensor in whole.items()}
+                getattr(head, name).load_state_dict(slices)
         ours.w_o.load_state_dict(module.w_o.state_dict())
-        return ours.train(module.training)
+        return ours
+
+    def extra_repr(self) -> str:
+        return f"d_model={self.d_model}, n_heads={self.n_heads}"

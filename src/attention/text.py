@@ -25,12 +25,12 @@ def tokenize(text: str) -> list[str]:
 class Vocabulary:
     """Every token that is known, and its id: the position in `tokens`.
 
-    `<pad>` has id 0, `<unk>` (where there is one) id 1; then come the tokens of `sentences` in the order in
-    which they first appear.
+    `<pad>` has id 0 and `<unk>`, where there is one, id 1. Then come the tokens of `sentences` in
+    the order in which they first appear.
 
-    sentences: texts, which are split by `tokenize`, or lists of tokens, which are taken as they are.
-    unknown: whether there is an `<unk>` that stands for every token not in the vocabulary. Without it, such
-        a token raises a ValueError.
+    sentences: texts, which `tokenize` splits, or lists of tokens, which are taken as they are.
+    unknown: whether `<unk>` stands for every token that is not in the vocabulary. Without it such a
+        token raises a ValueError.
     """
 
     pad = "<pad>"
@@ -65,8 +65,8 @@ class Vocabulary:
             i = self.ids.get(token, self.unk_id)
             if i is None:
                 raise ValueError(
-                    f"unknown token {token!r}: this vocabulary has no {self.unk}; add the token to the "
-                    "sentences it is built from, or build it with unknown=True"
+                    f"unknown token {token!r}, and this vocabulary has no {self.unk}; build it "
+                    "with unknown=True, or from sentences that hold the token"
                 )
             ids.append(i)
         return ids
@@ -74,7 +74,11 @@ class Vocabulary:
     def encode_batch(
         self, sentences: Iterable[str | Sequence[str]], *, length: int | None = None
     ) -> Int64[Tensor, "batch seq"]:
-        """The ids of several sentences, padded on the right with `pad_id` to the longest, or to `length`."""
+        """The ids of several sentences: (batch, seq), padded on the right with `pad_id`.
+
+        seq is `length`, or that of the longest sentence. Raises ValueError for a sentence longer
+        than `length`, for an unknown token, and where there is no token at all.
+        """
         if isinstance(sentences, str):
             raise TypeError("sentences must be a list of sentences, got one str; write [text]")
         rows = [self.encode(sentence) for sentence in sentences]
