@@ -10,7 +10,6 @@ from pathlib import Path
 
 from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.locale import _
 from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 
@@ -34,14 +33,12 @@ def visit_math(self, node: nodes.math) -> None:
 
 
 def visit_math_block(self, node: nodes.math_block) -> None:
-    # The equation scrolls inside its own box when it is wider than the page; `math.js` makes that box reachable by
-    # keyboard where it really scrolls.
+    # An equation wider than the page scrolls inside its own box. The theme's script makes boxes of its class for wide
+    # tables reachable by keyboard where they really scroll; the equation's box takes part in that.
     self.body.append(self.starttag(node, "div", CLASS="math-block"))
-    self.body.append(f'<div class="math-scroll">{mathml(node, display=True)}</div>')
+    self.body.append(f'<div class="math-scroll pst-scrollable-table-container">{mathml(node, display=True)}</div>')
     if node["number"]:
-        self.body.append(f'<span class="eqno">({get_node_equation_number(self, node)})')
-        self.add_permalink_ref(node, _("Link to this equation"))
-        self.body.append("</span>")
+        self.body.append(f'<span class="eqno">({get_node_equation_number(self, node)})</span>')
     self.body.append("</div>\n")
     raise nodes.SkipNode
 

@@ -69,8 +69,8 @@ def join_upright_letters(root: ElementTree.Element) -> None:
 
 
 def name_functions(element: ElementTree.Element) -> None:
-    r"""\operatorname and \max come as operators, with an operator's space on both sides: they are identifiers."""
-    if element.tag == "mo" and element.text and element.text[:2].isalpha() and len(element.text) > 1:
+    r"""\operatorname, \infty and \top come as operators, with an operator's space on both sides: they are names."""
+    if element.tag == "mo" and element.text and (element.text.isalpha() or element.text in "∞⊤⊥∅"):
         element.tag = "mi"
 
 
@@ -97,6 +97,8 @@ def in_alphabet(letter: str, variant: str, upper: int, lower: int) -> str:
 def style_by_css(element: ElementTree.Element) -> None:
     """MathML Core leaves the look of tables to CSS: `math.css` aligns cells by these classes."""
     if element.tag == "mtable":
+        if element.get("columnspacing", "").startswith("0em"):  # align: nothing between a term and its "="
+            element.set("class", "aligned")
         for attribute in ("rowspacing", "columnspacing", "columnalign", "rowlines", "columnlines"):
             element.attrib.pop(attribute, None)
     if element.tag == "mtd" and element.get("columnalign"):

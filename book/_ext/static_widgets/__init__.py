@@ -185,18 +185,18 @@ def visit_shared_sources(self, node: shared_sources) -> None:
 def add_host(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None) -> None:
     if doctree is not None and next(doctree.findall(static_widget), None) is not None:
         app.add_js_file("static_widgets/host.js", loading_method="defer")
-        app.add_css_file("static_widgets/host.css")
 
 
-def copy_host(app: Sphinx) -> None:
+def add_static_files(app: Sphinx) -> None:
     if app.builder.format == "html":
         app.config.html_static_path.append(str(Path(__file__).parent / "static"))
+        app.add_css_file("static_widgets/host.css")
 
 
 def setup(app: Sphinx) -> dict[str, object]:
     app.add_node(static_widget, html=(visit_static_widget, depart_static_widget))
     app.add_node(shared_sources, html=(visit_shared_sources, None))
-    app.connect("builder-inited", copy_host)
+    app.connect("builder-inited", add_static_files)
     app.connect("doctree-read", replace_widgets, priority=450)
     app.connect("html-page-context", add_host)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

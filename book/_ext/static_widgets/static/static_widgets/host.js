@@ -103,7 +103,7 @@
     };
     model.on("change", write);
     write();
-    return element("div", { class: `sw-control sw-${kind}` }, label, input, ...extra);
+    return element("div", { class: `sw-control ${kind}` }, label, input, ...extra);
   }
 
   /** A range input over `trait`, with its value said in words and shown beside it. */
@@ -115,7 +115,7 @@
       model.set(trait, Number(input.value));
       model.save_changes();
     });
-    const row = control("slider", model, input, [output], () => {
+    const row = control("sw-slider", model, input, [output], () => {
       [input.min, input.max, input.step] = bounds();
       input.value = model.get(trait);
       output.value = say(model.get(trait));
@@ -146,7 +146,7 @@
       model.set("index", input.selectedIndex);
       model.save_changes();
     });
-    return control("dropdown", model, input, [], () => {
+    return control("sw-dropdown", model, input, [], () => {
       input.replaceChildren(...model.get("_options_labels").map((label) => element("option", {}, label)));
       input.selectedIndex = model.get("index") ?? -1;
     });
@@ -158,7 +158,7 @@
       model.set("value", input.checked);
       model.save_changes();
     });
-    return control("checkbox", model, input, [], () => {
+    return control("sw-checkbox", model, input, [], () => {
       input.checked = Boolean(model.get("value"));
     });
   }
@@ -202,7 +202,7 @@
   const box = (direction) => (model, page) =>
     element(
       "div",
-      { class: `sw-box sw-${direction}` },
+      { class: `sw-box ${direction}` },
       ...model.get("children").map((reference) => show(modelId(reference), page)),
     );
 
@@ -215,9 +215,9 @@
     CheckboxModel: checkbox,
     LabelModel: text,
     HTMLModel: text,
-    BoxModel: box("row"),
-    HBoxModel: box("row"),
-    VBoxModel: box("column"),
+    BoxModel: box("sw-row"),
+    HBoxModel: box("sw-row"),
+    VBoxModel: box("sw-column"),
     AnyModel: anywidget,
   };
 
