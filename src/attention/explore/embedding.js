@@ -18,7 +18,7 @@ export default explorer({
     const beside = Math.floor((room - labelWidth(marked) - labelWidth(here) - 24) / (2 * width));
     const size = beside >= 26 ? Math.min(30, beside) : cellSize(room, width, marked, { most: 30 });
     const entry = (value, r, c) => ({ text: brief(value), key: 1000 + r * width + c });
-    const pairs = twin.flatMap((other, i) => (other > i ? [`${rows[i]} and ${rows[other]}`] : []));
+    const groups = rows.map((_, i) => rows.filter((_, j) => first(twin, j) === i)).filter((group) => group.length > 1);
     return (
       row(
         added ? "X = embedding · √d_model + PE" : "X = embedding · √d_model, without PE",
@@ -26,11 +26,11 @@ export default explorer({
           panel(`X, (${tokens.length}, ${width})`, matrix({ name: "x", tensor: x, rows: marked, size, paint: entry })),
           panel(`PE, (${tokens.length}, ${width}), ${added ? "added" : "not added"}`, matrix({ name: "pe", tensor: pe, rows: here, size, paint: entry })),
         ],
-        pairs.length ? `Equal rows: ${pairs.join("; ")}.` : "No row equals another.",
+        groups.length ? `Equal rows: ${groups.map((group) => group.join(" and ")).join("; ")}.` : "No row equals another.",
       ) +
       row("Dot products", [
         panel(
-          "rows of X",
+          "between rows of X",
           matrix({
             name: "dots",
             tensor: dots,
@@ -41,7 +41,7 @@ export default explorer({
           }),
         ),
         panel(
-          "rows of PE",
+          "between positions, PE · PE: one number for each distance",
           matrix({
             name: "pe_dots",
             tensor: pe_dots,
@@ -55,23 +55,28 @@ export default explorer({
     );
   },
 
-  describe({ name, r, c, value }, { tokens, words, pe, twin }, at) {
+  describe({ name, r, c, value }, { tokens, words, x, pe, twin }, at) {
     const token = (i) => `${tokens[i]} ${i}`;
     if (name === "pe_dots") {
       return `PE(${r}) · PE(${c}) = ${number(value)}, as for any two positions ${Math.abs(r - c)} apart.`;
     }
     if (name === "dots") {
-      const same = twin[r] === c || twin[c] === r ? " The two rows are equal." : "";
+      const same = r !== c && first(twin, r) === first(twin, c) ? " The two rows are equal." : "";
       return `Row ${token(r)} · row ${token(c)} = ${number(value)}.${same}`;
     }
     const i = r * pe.shape[1] + c;
     if (at.positions === "off") return `Column ${c} of ${token(r)}: ${number(words.data[i])}. PE(${r}) has ${number(pe.data[i])} there, which is not added.`;
-    const sum = words.data[i] + pe.data[i];
-    return `Column ${c} of ${token(r)}: embedding ${number(words.data[i])}, PE(${r}) ${number(pe.data[i])}, sum ${number(sum)}.`;
+    return `Column ${c} of ${token(r)}: embedding ${number(words.data[i])}, PE(${r}) ${number(pe.data[i])}, sum ${number(x.data[i])}.`;
   },
 });
 
+// The first of the rows that equal row i: i itself where no other does.
+function first(twin, i) {
+  return twin[i] < 0 ? i : Math.min(i, twin[i]);
+}
+
 // For inside a cell: one decimal, and no zero before the point.
 function brief(value) {
-  return number(value, 1).replace(/^(\D?)0\./, "$1.");
+  const text = number(value, 1);
+  return text === "0.0" ? "0" : text.replace(/^(\D?)0\./, "$1.");
 }
