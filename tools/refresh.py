@@ -48,6 +48,7 @@ def fresh_copy(path: Path) -> NotebookNode:
     NotebookClient(
         notebook,
         kernel_name="python3",
+        extra_arguments=["--log-level=40"],  # errors only: each kernel warns of its plain TCP port
         timeout=300,
         record_timing=False,
         coalesce_streams=True,

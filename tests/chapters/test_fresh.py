@@ -109,7 +109,14 @@ def compare(stored, fresh, where: str, tolerance: float) -> list[str]:
         same = np.isclose(stored, fresh, rtol=tolerance, atol=tolerance, equal_nan=True)
     else:
         same = type(stored) is type(fresh) and stored == fresh
-    return [] if same else [f"{where}: stored {stored!r:.200}, fresh {fresh!r:.200}"]
+    if same:
+        return []
+    if isinstance(stored, str) and isinstance(fresh, str):
+        pairs = enumerate(zip(stored, fresh, strict=False))
+        start = next((i for i, (a, b) in pairs if a != b), min(len(stored), len(fresh)))
+        stored, fresh = stored[start:], fresh[start:]
+        where += f", from character {start}"
+    return [f"{where}: stored {stored!r:.120}, fresh {fresh!r:.120}"]
 
 
 # What follows breaks a stored chapter in one place and asks that the comparison says so.
