@@ -1,0 +1,85 @@
+// The scores of one query in every head, its weights without a divisor beside those with the chosen one, and
+// what each divisor does to the whole sentence, as bars.
+
+const DIVISORS = ["nothing", "√d_key", "d_key", "√d_model"];
+const MEASURES = ["spread of the scores", "largest weight", "entropy in nats", "gradient norm"];
+
+// The chosen divisor's place among them.
+const chosen = (at) => DIVISORS.indexOf(at.divisor);
+
+// One measure as four bars, one for each divisor. `cap` is as long as the longest bar can be; the dashed line
+// stands where all keys have the same weight.
+function bars({ name, tensor, cap, equal, room, marked }) {
+  const rows = DIVISORS.map((by, i) => (i === marked ? `▸ ${by}` : by));
+  const left = 76;
+  const long = room - left - 42;
+  const x = (value) => left + (cap ? (Math.min(value, cap) / cap) * long : 0);
+  const parts = rows.map((label, r) => {
+    const value = tensor.data[r];
+    const y = 2 + r * 20;
+    return (
+      `<text class="row" x="${left - 6}" y="${y + 12}">${escape(label)}</text>` +
+      `<rect class="plus" x="${left}" y="${y}" width="${Math.max(1, x(value) - left).toFixed(1)}" height="16" fill-opacity="${r === 0 || r === marked ? 0.62 : 0.25}" data-value="${value}" data-r="${r}" data-c="0"/>` +
+      `<text class="value" x="${room - 20}" y="${y + 12}">${number(value)}</text>`
+    );
+  });
+  const line = equal ? `<path class="band" stroke-dasharray="3 2" d="M${x(equal).toFixed(1)} 0V82"/>` : "";
+  drawn.push({ name, tensor, rows: DIVISORS, columns: ["mean"] });
+  return `<svg data-name="${escape(name)}" data-largest="${cap}" width="${room}" height="84" viewBox="0 0 ${room} 84" aria-hidden="true">${parts.join("")}${line}</svg>`;
+}
+
+export default explorer({
+  status({ measured, divisors }, at) {
+    const largest = measured.at(1).data;
+    return `d_model ${at.d_model} · n_heads ${at.n_heads} · d_key ${divisors[2]} · mean largest weight: ${number(largest[0])} unscaled, ${number(largest[chosen(at)])} divided by ${at.divisor}`;
+  },
+
+  draw(frame, at, room) {
+    const { tokens, unscaled, divisors, equal, measured } = frame;
+    const by = chosen(at);
+    const heads = unscaled.shape[1];
+    const rows = Array.from({ length: heads }, (_, i) => `head ${i}`);
+    const columns = tokens.map((word, i) => `${word} ${i}`);
+    const share = room > 620 ? Math.floor((room - 40) / 3) : room;
+    const size = cellSize(share, tokens.length, rows, { most: 32 });
+    const show = (name, tensor, largest, digits) =>
+      matrix({
+        name: `${name} ${at.query}`,
+        tensor: tensor.at(at.query),
+        rows,
+        columns,
+        size,
+        largest,
+        paint: (value) => ({ text: digits ? number(value, digits) : number(value).replace("0.", ".") }),
+      });
+    const caps = [Math.max(4, measured.data[0]), 1, Math.log(tokens.length), 0.5];
+    const wide = room > 620 ? Math.floor((room - 20) / 2) : Math.min(room, 420);
+    const count = `${heads} ${heads === 1 ? "head" : "heads"} × ${tokens.length} queries`;
+    return (
+      row(`Query "${tokens[at.query]} ${at.query}" against every key`, [
+        panel("unscaled scores q·k", show("unscaled", unscaled, unscaled.largest, 1)),
+        panel("weights, divided by nothing", show("weights0", frame.weights0, 1)),
+        panel(`weights, divided by ${at.divisor} = ${number(divisors[by])}`, show(`weights${by}`, frame[`weights${by}`], 1)),
+      ]) +
+      row(
+        `The whole sentence, ${count}, divided by …`,
+        MEASURES.map((measure, i) =>
+          panel(measure, bars({ name: `measured ${i}`, tensor: measured.at(i), cap: caps[i], equal: equal[i], room: wide, marked: by })),
+        ),
+        "Dashed: all keys have the same weight.",
+      )
+    );
+  },
+
+  describe({ name, r, c, value }, { tokens, divisors }, at) {
+    const [kind, i] = name.split(" ");
+    if (kind === "measured") {
+      const what = ["Standard deviation of the scores", "Largest weight, mean over the rows", "Entropy, mean over the rows", "Gradient norm, mean over the rows"][i];
+      return `${what}, divided by ${DIVISORS[r]}: ${number(value, 3)}.`;
+    }
+    const who = `head ${r}: "${tokens[i]} ${i}"`;
+    if (kind === "unscaled") return `${who} scores "${tokens[c]} ${c}" with ${number(value)}, before any division.`;
+    const by = Number(kind.at(-1));
+    return `${who} attends to "${tokens[c]} ${c}" with weight ${number(value)}, its scores divided by ${by ? `${DIVISORS[by]} = ${number(divisors[by])}` : "nothing"}.`;
+  },
+});

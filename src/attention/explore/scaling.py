@@ -1,0 +1,111 @@
+"""What each divisor of the scores does to the weights of real tokens, for every d_key."""
+
+import math
+from collections.abc import Sequence
+
+import torch
+from ipywidgets import Dropdown, SelectionSlider
+from torch import Tensor
+
+from attention.dot_product import scaled_dot_product_attention
+from attention.example import SENTENCES, running_example
+from attention.explore.explorer import Explorer, Frame, explorer
+from attention.heads import split_heads
+from attention.multihead import MultiHeadAttention
+from attention.plots import Picture, plot_matrices
+
+DIVISORS = ("nothing", "√d_key", "d_key", "√d_model")
+
+
+def scaling_explorer(
+    sentences: Sequence[str] = SENTENCES,
+    *,
+    d_models: Sequence[int] = (8, 16, 32, 64, 96),
+    n_heads: Sequence[int] = (1, 2, 3, 4),
+    seed: int = 0,
+) -> Explorer:
+    """Explore the scaling of scores: weights with the chosen divisor beside weights without one.
+
+    Below the weights of one query in every head, bars compare four divisors (none, √d_key, d_key,
+    √d_model) over all heads and queries of the sentence: the standard deviation of the scores, and
+    the means of the largest weight, of the entropy in nats, and of the gradient norm, which is the
+    Frobenius norm of diag(a) - a·aᵀ, the derivative of the weights a with respect to the scores.
+
+    Args:
+        sentences: one of them is shown at a time.
+        d_models: the widths that the d_model slider offers. They reach further than in the other
+            explorers, since the effect grows with d_key.
+        n_heads: the head counts that the n_heads slider offers. A count that does not divide
+            d_model can be chosen: the picture then shows what ``MultiHeadAttention`` says.
+        seed: for the embedding table, for W_q and for W_k.
+
+    Returns:
+        The explorer, with controls ``sentence``, ``query``, ``d_model``, ``n_heads`` and
+        ``divisor``. It starts at d_model 64, or at the last one offered, and at the last head count
+        that divides it.
+
+    """
+
+    def frame(sentence: int, d_model: int, n_heads: int) -> Frame:
+        example = running_example(d_model, sentences, seed=seed)
+        with torch.random.fork_rng(devices=[]), torch.no_grad():
+            torch.manual_seed(seed)
+            module = MultiHeadAttention(d_model, n_heads).double()
+            x = example.x[sentence : sentence + 1].double()
+            q = split_heads(module.w_q(x), n_heads)
+            k = split_heads(module.w_k(x), n_heads)
+        d_key = q.shape[-1]
+        divisors = (1.0, math.sqrt(d_key), float(d_key), math.sqrt(d_model))
+        unscaled = (q @ k.transpose(-2, -1))[0]  # (heads, query, key)
+        # Only the weights are asked for here, so the keys stand in as values.
+        weights = [scaled_dot_product_attention(q, k, k, scale=1 / by)[1][0] for by in divisors]
+        measured = [statistics(unscaled / by, a) for by, a in zip(divisors, weights, strict=True)]
+        length = len(example.tokens[sentence])
+        return {
+            "tokens": example.tokens[sentence],
+            "divisors": divisors,
+            # What each measure is where all keys get the same weight.
+            "equal": [0.0, 1 / length, math.log(length), math.sqrt(length - 1) / length],
+            # (query, heads, key): the picture shows one query in every head.
+            "unscaled": unscaled.transpose(0, 1),
+            **{f"weights{i}": a.transpose(0, 1) for i, a in enumerate(weights)},
+            "measured": torch.stack(measured, dim=1)[..., None],  # (measure, divisor, 1)
+        }
+
+    def still(frame: Frame) -> Picture:
+        tokens, (_, by, *_) = frame["tokens"], frame["divisors"]
+        alone, scaled = frame["weights0"][0], frame["weights1"][0]
+        return plot_matrices(
+            {"divided by nothing": alone, f"divided by √d_key = {by:.2f}": scaled},
+            rows=[f"head {i}" for i in range(len(alone))],
+            columns=tokens,
+            signed=False,
+            alt=f"The weights that the query {tokens[0]} gives to its {len(tokens)} keys, one row "
+            "for each head. Left, without scaling, a few keys have most of the weight. Right, "
+            "divided by the root of d_key, the weight is spread over all keys.",
+        )
+
+    names = [(text, i) for i, text in enumerate(sentences)]
+    length = len(running_example(d_models[0], sentences, seed=seed).tokens[0])
+    width = 64 if 64 in d_models else d_models[-1]
+    count = next((n for n in reversed(n_heads) if width % n == 0), n_heads[0])
+    controls = {
+        "sentence": Dropdown(options=names, value=0, description="sentence"),
+        "query": SelectionSlider(options=range(length), value=0, description="query"),
+        "d_model": SelectionSlider(options=d_models, value=width, description="d_model"),
+        "n_heads": SelectionSlider(options=n_heads, value=count, description="n_heads"),
+        "divisor": Dropdown(options=DIVISORS[1:], value="√d_key", description="divide by"),
+    }
+    return explorer("scaling", controls, frame, still)
+
+
+def statistics(scores: Tensor, weights: Tensor) -> Tensor:
+    """Spread of the scores; means of the largest weight, the entropy and the gradient norm."""
+    jacobian = torch.diag_embed(weights) - weights[..., :, None] * weights[..., None, :]
+    measured = (
+        scores.std(correction=0),
+        weights.amax(dim=-1).mean(),
+        torch.special.entr(weights).sum(dim=-1).mean(),
+        torch.linalg.matrix_norm(jacobian).mean(),
+    )
+    return torch.stack(measured)
