@@ -5,6 +5,7 @@ The pages come from `_build/html`, which `make book` makes. A test that takes `p
 
 import functools
 import http.server
+import json
 import os
 import sys
 import threading
@@ -16,7 +17,9 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).resolve().parents[2]
+BOOK = Path(os.environ.get("BOOK", ROOT / "book"))
 HTML = Path(os.environ.get("BOOK_HTML", ROOT / "_build" / "html"))
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 NO_BUILD = f"there are no built pages in {HTML}: run `make book` first"
 
 # Names are resolved for the loopback address only, so a request to another host fails as it would offline.
@@ -47,10 +50,38 @@ def page_names():
     return sorted(names, key=lambda name: name != "index.html")
 
 
+def explorer_cells():
+    """(page without its ending, the how-manieth explorer of the page, source of its cell) of every explorer."""
+    cells = []
+    for path in sorted(BOOK.glob("*.ipynb"), key=lambda path: (path.stem != "index", path.stem)):
+        sources = [
+            "".join(cell["source"])
+            for cell in json.loads(path.read_text("utf-8"))["cells"]
+            for output in cell.get("outputs", [])
+            if WIDGET_VIEW in output.get("data", {})
+        ]
+        cells += [(path.stem, nth, source) for nth, source in enumerate(sources)]
+    return cells
+
+
 def pytest_generate_tests(metafunc):
     if "page_name" in metafunc.fixturenames:
         names = page_names()
         metafunc.parametrize("page_name", names or [None], ids=names or ["no-build"])
+    if "explorer_cell" in metafunc.fixturenames:
+        cells = explorer_cells()
+        # Of module scope, so that the tests of one explorer follow each other and share its page.
+        ids = [f"{stem}-{nth}" for stem, nth, _ in cells]
+        metafunc.parametrize("explorer_cell", cells, ids=ids, scope="module")
+
+
+@pytest.fixture(scope="session")
+def explorer_stems():
+    """The sources of the cells that show explorers, by page."""
+    stems = {}
+    for stem, _, source in explorer_cells():
+        stems.setdefault(stem, []).append(source)
+    return stems
 
 
 @pytest.fixture(scope="session")
@@ -110,14 +141,14 @@ async () => {
   }
   const deadline = performance.now() + 5000;
   for (const widget of document.querySelectorAll(".static-widget")) {
-    while (widget.dataset.state !== "ready" && performance.now() < deadline) {
+    while (!widget.dataset.mounted && performance.now() < deadline) {
       widget.scrollIntoView({block: "center", behavior: "instant"});
       await frame();
     }
   }
   window.scrollTo({top: 0, behavior: "instant"});
   await frame();
-  return [...document.querySelectorAll(".static-widget")].map(widget => widget.dataset.state ?? "untouched");
+  return [...document.querySelectorAll(".static-widget")].map(widget => widget.dataset.mounted ?? "never started");
 }
 """
 
@@ -151,10 +182,13 @@ class Visit:
         if response.status >= 400:
             self.trouble.append(f"status {response.status}: {response.url}")
 
+    def assert_no_trouble(self):
+        assert not self.trouble, "\n".join(self.trouble)
+
     def mount_all(self):
         """Scroll through the page; every explorer must be mounted afterwards. Returns how many there are."""
         states = self.page.evaluate(MOUNT_ALL)
-        assert set(states) <= {"ready"}, f"explorers that did not mount: {states}; {self.trouble}"
+        assert set(states) <= {"true"}, "\n".join([f"explorers mounted: {states}", *self.trouble])
         return len(states)
 
 
@@ -181,3 +215,13 @@ def visit(browser):
             context.close()
 
     return open_page
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Print what the pages weigh, wherever their tests ran."""
+    reports = [r for kind in ("passed", "failed") for r in terminalreporter.getreports(kind)]
+    weights = [text for r in reports for name, text in r.user_properties if name == "weight"]
+    if weights:
+        terminalreporter.section("weight of every page and all it loads, gzip -6")
+        for line in sorted(weights, key=lambda line: line.rsplit(maxsplit=1)[-1]):
+            terminalreporter.write_line(line)

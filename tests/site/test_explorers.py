@@ -1,0 +1,314 @@
+"""Every explorer of every page: its controls work, and what is drawn is what torch computes."""
+
+import ast
+import re
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+import attention
+import attention.explore
+from attention import MultiHeadAttention
+
+FRAMES_COMPARED = 40  # of one explorer at most, spread over all
+SIZED = (
+    "index",
+    "02",
+    "03",
+    "04",
+    "05",
+    "06",
+    "07",
+)  # pages with sliders for d_model and for n_heads
+
+# What one explorer shows: its markup and the colours that it resolves to.
+PICTURE = """
+widget => {
+  const picture = widget.querySelector("[data-picture]");
+  const fills = [...picture.querySelectorAll("rect, path, circle, line")].map(shape => getComputedStyle(shape).fill);
+  return picture.innerHTML + fills.join();
+}
+"""
+
+# Puts the controls of one explorer to each of the places in turn and reads what is drawn there.
+READ_FRAMES = """
+(widget, places) => {
+  const inputs = [...widget.querySelectorAll(".sw-control :is(input, select)")];
+  const put = (input, place) => {
+    if (input.type === "checkbox") {
+      if (input.checked !== Boolean(place)) input.click();
+    } else if (input.type === "range") {
+      input.value = place;
+      input.dispatchEvent(new Event("input", {bubbles: true}));
+      input.dispatchEvent(new Event("change", {bubbles: true}));
+    } else {
+      input.selectedIndex = place;
+      input.dispatchEvent(new Event("change", {bubbles: true}));
+    }
+  };
+  const picture = widget.querySelector("[data-picture]");
+  const cell = rect => [rect.dataset.value, +rect.dataset.r, +rect.dataset.c, rect.getAttribute("class"),
+                        +rect.getAttribute("fill-opacity")];
+  return places.map(place => {
+    place.forEach((at, i) => put(inputs[i], at));
+    return {
+      status: widget.querySelector("[role=status]").textContent,
+      error: picture.querySelector(".error")?.textContent.trim(),
+      matrices: [...picture.querySelectorAll("svg[data-name]")].map(svg => ({
+        name: svg.dataset.name,
+        largest: +svg.dataset.largest,
+        cells: [...svg.querySelectorAll("rect[data-value]")].map(cell),
+      })),
+    };
+  });
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def mounted(visit, site, explorer_cell):
+    stem, nth, _ = explorer_cell
+    with visit(f"{site}/{stem}.html") as v:
+        assert v.mount_all() > nth, "the page shows fewer explorers than the notebook holds"
+        widget = v.page.locator(".static-widget").nth(nth)
+        widget.scroll_into_view_if_needed()
+        yield v, widget, [int(position(control)) for control in controls_of(widget)]
+
+
+@pytest.fixture
+def shown(mounted):
+    """The page of one explorer and the explorer's element, with its controls where they start."""
+    v, widget, start = mounted
+    widget.evaluate(READ_FRAMES, [start])
+    yield v, widget
+    v.assert_no_trouble()
+
+
+def controls_of(widget):
+    return widget.locator(".sw-control").locator("input, select").all()
+
+
+def name_of(widget, control):
+    return widget.locator(f"label[for='{control.get_attribute('id')}']").inner_text().strip()
+
+
+@pytest.fixture(scope="module")
+def fresh():
+    """Makes an explorer anew from the code of its cell; each is made once."""
+    made = {}
+
+    def make(source):
+        calls = [
+            node
+            for node in ast.walk(ast.parse(source))
+            if isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id.endswith("_explorer")
+        ]
+        assert len(calls) == 1, f"the cell calls {len(calls)} explorers; let it call one:\n{source}"
+        call = ast.unparse(calls[0])
+        if call not in made:
+            made[call] = eval(call, vars(attention) | vars(attention.explore))
+        return made[call]
+
+    return make
+
+
+class Frames:
+    """The frames of an explorer that was made in this process, unpacked to arrays."""
+
+    def __init__(self, explorer):
+        self.controls = explorer.view.controls
+        self._frames = explorer.view.frames
+        self._numbers = np.frombuffer(explorer.view.numbers, "<f4")
+
+    def places(self):
+        """Where the controls can stand, as indices: all of it, or a sample with both ends and every refusal."""
+        sizes = [len(control["options"]) for control in self.controls]
+        places = [tuple(map(int, place)) for place in np.ndindex(*sizes)]
+        step = -(-len(places) // FRAMES_COMPARED)
+        # A step that shares no factor with the sizes visits every position of every control.
+        while step > 1 and any(np.gcd(step, size) > 1 for size in sizes):
+            step += 1
+        return sorted({*places[::step], places[0], places[-1]})
+
+    def at(self, place):
+        key = ",".join(
+            str(at) for at, control in zip(place, self.controls, strict=True) if control["frame"]
+        )
+        return {name: self._unpacked(value) for name, value in self._frames[key].items()}
+
+    def _unpacked(self, value):
+        if not (isinstance(value, dict) and "shape" in value):
+            return value
+        size = int(np.prod(value["shape"]))
+        return self._numbers[value["at"] : value["at"] + size].reshape(value["shape"])
+
+    def labels(self, place):
+        return {c["name"]: c["options"][at] for c, at in zip(self.controls, place, strict=True)}
+
+
+def test_every_control_has_a_name(shown):
+    _, widget = shown
+    names = [name_of(widget, control) for control in controls_of(widget)]
+    assert names and all(names) and len(set(names)) == len(names), names
+
+
+def test_every_control_changes_the_picture_by_keyboard(shown):
+    v, widget = shown
+    for control in controls_of(widget):
+        control.focus()
+        for step in (1, -1):  # away from where it stands, and back
+            with expect_change(widget, control, "keyboard"):
+                v.page.keyboard.press(key(control, step))
+        assert control.evaluate("control => control === document.activeElement"), (
+            "the focus is lost"
+        )
+
+
+def test_every_control_changes_the_picture_by_mouse(shown, mounted):
+    v, widget = shown
+    for control in controls_of(widget):
+        control.scroll_into_view_if_needed()
+        for _ in range(2):
+            with expect_change(widget, control, "mouse"):
+                use_by_mouse(v.page, control)
+        widget.evaluate(READ_FRAMES, [mounted[2]])
+
+
+@contextmanager
+def expect_change(widget, control, means):
+    picture, place = widget.evaluate(PICTURE), position(control)
+    yield
+    name = name_of(widget, control)
+    assert position(control) != place, f"{name} does not move by {means}"
+    # A plain boolean: a difference of two pictures is too long to print.
+    changed = widget.evaluate(PICTURE) != picture
+    assert changed, f"{name} moves by {means} from {place}, but its picture stays the same"
+
+
+def position(control):
+    return control.evaluate("c => c.type === 'checkbox' ? c.checked : c.selectedIndex ?? +c.value")
+
+
+def key(control, step):
+    """The key that moves a control: forwards for step 1 unless it stands at its end, and back for -1."""
+    kind, at_end = control.evaluate(
+        "c => [c.type, c.type === 'range' ? c.value === c.max : c.selectedIndex === c.length - 1]"
+    )
+    if kind == "checkbox":
+        return "Space"
+    forwards, back = ("ArrowRight", "ArrowLeft") if kind == "range" else ("ArrowDown", "ArrowUp")
+    return back if at_end or step < 0 else forwards
+
+
+def use_by_mouse(page, control):
+    """Drag a slider to its farther end, choose another option, or click."""
+    kind = control.evaluate("c => c.type")
+    if kind == "range":
+        value, low, high = control.evaluate("c => [+c.value, +c.min, +c.max]")
+        box = control.bounding_box()
+        part = (value - low) / (high - low)
+        thumb, y = 8, box["y"] + box["height"] / 2
+        here = box["x"] + thumb + part * (box["width"] - 2 * thumb)
+        there = box["x"] + (1 if part > 0.5 else box["width"] - 1)
+        page.mouse.move(here, y)
+        page.mouse.down()
+        page.mouse.move((here + there) / 2, y)
+        page.mouse.move(there, y)
+        page.mouse.up()
+    elif kind == "checkbox":
+        control.click()
+    else:
+        index, length = control.evaluate("c => [c.selectedIndex, c.length]")
+        control.select_option(index=(index + 1) % length)
+
+
+def test_cells_can_be_read_by_keyboard_and_by_mouse(shown):
+    v, widget = shown
+    readout, picture = widget.locator(".readout"), widget.locator("[data-picture]")
+    cells = picture.locator("rect[data-value]")
+    said = {readout.inner_text()}
+    cells.first.hover()
+    assert readout.inner_text() not in said, "pointing at a cell says nothing"
+    said = {readout.inner_text()}
+    picture.focus()
+    for arrow in ("ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp"):
+        v.page.keyboard.press(arrow)
+        said.add(readout.inner_text())
+    assert len(said) > 1, "the arrow keys do not read other cells"
+
+
+def test_drawn_is_what_torch_computes(shown, explorer_cell, fresh):
+    _, widget = shown
+    frames = Frames(fresh(explorer_cell[2]))
+    places = frames.places()
+    for place, seen in zip(places, widget.evaluate(READ_FRAMES, places), strict=True):
+        labels, frame = frames.labels(place), frames.at(place)
+        where = ", ".join(f"{name} {label}" for name, label in labels.items())
+        for name in ("d_model", "n_heads"):
+            if name in labels:
+                assert f"{name} {labels[name]}" in seen["status"], f"{where}: {seen['status']}"
+        if "d_model" in labels and "n_heads" in labels:
+            d_model, n_heads = int(labels["d_model"]), int(labels["n_heads"])
+            refusal = message_of(d_model, n_heads)
+            if refusal:
+                assert seen["error"] == f"ValueError {refusal}", where
+            else:
+                assert f"d_key {d_model // n_heads}" in seen["status"], f"{where}: {seen['status']}"
+        assert (seen["error"] is None) == ("error" not in frame), f"{where}: {seen['error']}"
+        if "error" in frame:
+            assert seen["error"] == f"ValueError {frame['error']}", where
+            assert not seen["matrices"], f"{where}: a picture beside the error"
+        else:
+            assert seen["matrices"], f"{where}: nothing is drawn"
+            for matrix in seen["matrices"]:
+                compare(matrix, frame, where)
+
+
+def message_of(d_model, n_heads):
+    try:
+        MultiHeadAttention(d_model, n_heads)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def compare(matrix, frame, where):
+    """Every cell of a drawn matrix with the tensor of its name: number, sign and strength of its colour."""
+    place = f"{where}: matrix {matrix['name']!r}"
+    name, *indices = re.findall(r"\w+", matrix["name"])
+    assert isinstance(frame.get(name), np.ndarray), f"{place}: the frame has no tensor {name}"
+    expected = frame[name][tuple(int(i) for i in indices)]
+    assert len(matrix["cells"]) == expected.size, f"{place} has another size than {expected.shape}"
+    drawn = np.full(expected.shape, np.nan)
+    for value, r, c, kind, opacity in matrix["cells"]:
+        number = float(value)
+        drawn[r, c] = number
+        if kind in ("plus", "minus"):
+            assert kind == ("minus" if number < 0 else "plus"), (
+                f"{place}: {number} is drawn as {kind}"
+            )
+            full = 0.62 * min(1.0, abs(number) / matrix["largest"]) if matrix["largest"] else 0.0
+            assert abs(opacity - full) < 0.001, (
+                f"{place}: {number} is drawn with strength {opacity}"
+            )
+    np.testing.assert_allclose(drawn, expected, rtol=1e-5, atol=1e-6, err_msg=place)
+
+
+@pytest.mark.parametrize("start", SIZED)
+def test_sizes_can_be_chosen_and_refused(explorer_stems, fresh, start):
+    """A page has sliders for d_model and n_heads, and they reach a pair that is refused."""
+    sources = [
+        each
+        for stem, of_page in explorer_stems.items()
+        if stem.startswith(start)
+        for each in of_page
+    ]
+    for source in sources:
+        frames = Frames(fresh(source))
+        labels = [frames.labels(place) for place in frames.places()]
+        if any(int(at.get("d_model", 0)) % int(at.get("n_heads", 1)) for at in labels):
+            return
+    pytest.fail(f"none of its {len(sources)} explorers has both sliders and a pair that is refused")

@@ -1,0 +1,95 @@
+"""A page without JavaScript, from a file, over a slow line, and when its reader changes the theme."""
+
+import gzip
+
+import pytest
+
+BUDGET = 300_000  # bytes of a page and of everything it loads, compressed
+
+# Where the page offers a button for its theme it is pressed until the theme is the wanted one.
+SHOW_THEME = """
+async theme => {
+  const button = document.querySelector(".theme-switch-button");
+  for (let i = 0; button && i < 3 && document.documentElement.dataset.theme !== theme; i++) {
+    button.click();
+    await new Promise(resolve => requestAnimationFrame(resolve));
+  }
+  return document.documentElement.dataset.theme;
+}
+"""
+
+COLOURS = """
+() => {
+  const opaque = element => {
+    for (let up = element; up; up = up.parentElement) {
+      const colour = getComputedStyle(up).backgroundColor;
+      if (!/^rgba\\(.*, 0\\)$|^transparent$/.test(colour)) return colour;
+    }
+  };
+  return [...document.querySelectorAll(".static-widget")].map(widget => {
+    const picture = widget.querySelector("[data-picture]");
+    const cell = picture.querySelector("rect[data-value]");
+    return {
+      page: opaque(widget.parentElement),
+      behind: opaque(picture),
+      text: getComputedStyle(widget.querySelector("[role=status]")).color,
+      cell: cell && getComputedStyle(cell).fill,
+    };
+  });
+}
+"""
+
+
+def test_without_javascript_a_static_picture_stands_in(visit, site, page_name):
+    with visit(f"{site}/{page_name}", java_script_enabled=False) as v:
+        for widget in v.page.locator(".static-widget").all():
+            picture = widget.locator("img")
+            assert picture.count() == 1, "an explorer without a static picture"
+            picture.scroll_into_view_if_needed()
+            assert picture.is_visible()
+            size = picture.bounding_box()
+            assert size["width"] > 100 and size["height"] > 50, f"the picture is {size}"
+            assert len(picture.get_attribute("alt") or "") > 20, "the static picture needs words"
+        for picture in v.page.locator("main img").all():
+            assert picture.get_attribute("alt"), picture.get_attribute("src")
+        v.assert_no_trouble()
+
+
+def test_weight(visit, site, page_name, record_property):
+    with visit(f"{site}/{page_name}") as v:
+        v.mount_all()
+        v.page.wait_for_load_state("networkidle")
+        bodies = {
+            r.url: r.body() for r in v.responses if r.url.startswith("http") and r.status == 200
+        }
+        weights = {url: len(gzip.compress(body, 6)) for url, body in bodies.items()}
+        total = sum(weights.values())
+        record_property(
+            "weight", f"{total / 1000:6.1f} kB in {len(weights):2} requests  {page_name}"
+        )
+        heaviest = sorted(weights.items(), key=lambda item: -item[1])[:6]
+        assert total <= BUDGET, "\n".join(f"{weight:9} {url}" for url, weight in heaviest)
+
+
+def test_opens_from_a_file(visit, html_folder, page_name):
+    with visit((html_folder / page_name).as_uri()) as v:
+        v.mount_all()
+        v.assert_no_trouble()
+
+
+@pytest.mark.parametrize(("first", "second"), [("light", "dark"), ("dark", "light")])
+def test_explorers_follow_the_theme(visit, site, page_name, first, second):
+    with visit(f"{site}/{page_name}", theme=first) as v:
+        if not v.mount_all():
+            pytest.skip("this page has no explorer")
+        before = v.page.evaluate(COLOURS)
+        v.page.emulate_media(color_scheme=second)
+        if v.page.evaluate("document.documentElement.dataset.theme") != second:
+            assert v.page.evaluate(SHOW_THEME, second) == second, "the theme cannot be changed"
+        after = v.page.evaluate(COLOURS)
+        for old, new in zip(before, after, strict=True):
+            assert old["behind"] == old["page"], "the explorer stands in a box of another colour"
+            assert new["behind"] == new["page"], "the explorer stands in a box of another colour"
+            assert old["text"] != new["text"] and old["page"] != new["page"]
+            assert old["cell"] is None or old["cell"] != new["cell"], "the cells keep their colours"
+        v.assert_no_trouble()

@@ -1,0 +1,66 @@
+"""Every page, in light and dark, on a laptop and on a phone: complete, quiet, within its width, accessible."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+LAPTOP, PHONE = 1280, 360
+
+# Elements that reach past the window's right edge, for the message of a failure.
+TOO_WIDE = """
+() => {
+  const room = document.scrollingElement.clientWidth;
+  if (document.scrollingElement.scrollWidth <= room) return [];
+  const inside = element => {  // a box that scrolls or clips by itself keeps what it holds
+    for (let up = element.parentElement; up; up = up.parentElement)
+      if (up !== document.body && up !== document.documentElement && getComputedStyle(up).overflowX !== "visible")
+        return true;
+    return false;
+  };
+  const wide = [...document.body.querySelectorAll("*")].filter(
+    element => element.getBoundingClientRect().right > room + 0.5 && !inside(element));
+  return [`the page is ${document.scrollingElement.scrollWidth} px wide`,
+          ...wide.map(element => element.outerHTML.slice(0, 120))];
+}
+"""
+
+
+@pytest.mark.parametrize("width", [LAPTOP, PHONE])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_page(visit, site, page_name, theme, width):
+    with visit(f"{site}/{page_name}", theme=theme, width=width) as v:
+        shown = v.page.evaluate("document.documentElement.dataset.theme")
+        assert shown == theme, (
+            f"the page shows the {shown} theme where the reader's system is {theme}"
+        )
+        v.mount_all()
+        too_wide = v.page.evaluate(TOO_WIDE)
+        violations = Axe().run(v.page).response["violations"]
+        v.assert_no_trouble()
+        assert not too_wide, "\n".join(too_wide)
+        assert not violations, "\n".join(map(told, violations))
+
+
+def told(violation):
+    places = [
+        f"    {' '.join(map(str, node['target']))}: {node['html'][:160]}"
+        for node in violation["nodes"]
+    ]
+    return "\n".join(
+        [f"{violation['id']} ({violation['impact']}): {violation['help']}", *places[:8]]
+    )
+
+
+def test_links_and_pictures_lead_somewhere(html_folder, page_name, visit, site):
+    """Every link to a page of the book, and every anchor in it, exists; no address names another host's asset."""
+    with visit(f"{site}/{page_name}") as v:
+        links = v.page.evaluate("[...document.querySelectorAll('a[href]')].map(a => a.href)")
+    dead = set()
+    for link in links:
+        if link.startswith(site):
+            path, _, anchor = link.removeprefix(site + "/").partition("#")
+            target = html_folder / (path.partition("?")[0] or "index.html")
+            if not target.is_file():
+                dead.add(link)
+            elif anchor and f'id="{anchor}"' not in target.read_text("utf-8"):
+                dead.add(link)
+    assert not dead, "\n".join(sorted(dead))
