@@ -1,11 +1,17 @@
 """Interactive views of every idea in the book, for any notebook."""
 
+from attention.explore.embedding import embedding_explorer
+from attention.explore.merging import merging_explorer
 from attention.explore.multihead import multihead_explorer
 from attention.explore.projection import projection_explorer
+from attention.explore.scaling import scaling_explorer
 from attention.explore.splitting import splitting_explorer
 
 __all__ = [
+    "embedding_explorer",
+    "merging_explorer",
     "multihead_explorer",
     "projection_explorer",
+    "scaling_explorer",
     "splitting_explorer",
 ]
