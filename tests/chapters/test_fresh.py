@@ -56,7 +56,7 @@ def widgets(notebook) -> dict:
             # machine: so places and buffer are not compared, but the tensors they stand for.
             numbers = np.frombuffer(buffers.pop(("numbers",)), "<f4")
             values["frames"] = unpacked(values["frames"], numbers)
-        models[model_id] = {"name": model["model_name"], "state": values, "buffers": buffers}
+        models[f"{model['model_name']} {model_id}"] = {"state": values, "buffers": buffers}
     return models
 
 
