@@ -61,6 +61,7 @@ clean: ## remove the environment, the built pages and every cache
 # Pages are rebuilt one by one where only their own text changed, all of them where anything else did.
 $(BUILT): $(INSTALLED) $(BOOK_SOURCES)
 	@echo "Building the book ..."
+	@rm -f $@ # a page that warned is read again by the next build, and warns again
 	@# --toc is absolute, because Jupyter Book reads a relative path from the source folder
 	@$(BIN)/jupyter-book build book --config _config.yml --toc $(CURDIR)/_toc.yml --path-output . \
 		-W --keep-going -n $(if $(filter-out %.ipynb %.md,$?),--all)
