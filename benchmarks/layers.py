@@ -2,10 +2,11 @@
 
     python benchmarks/layers.py
 
-Every layer does self-attention on the same input, forward alone (evaluation, no gradients) and forward with
-backward (training, gradients for the input and every weight). Times come in rounds: in each round every layer runs
-once, in a new random order, and the ratio is taken within the round, so that a machine that slows down slows both.
-Peak memory is what a process that does nothing else needs above what it held before.
+Every layer does self-attention on the same input, forward alone (evaluation, no gradients) and
+forward with backward (training, gradients for the input and every weight). Times come in rounds: in
+each round every layer runs once, in a new random order, and the ratio is taken within the round, so
+that a machine that slows down slows both. Peak memory is what a process that does nothing else
+needs above what it held before.
 """
 
 import concurrent.futures
@@ -32,7 +33,7 @@ SECONDS_OF_SAMPLE = 0.02  # a layer that is quicker runs several times per sampl
 
 
 class FusedLayer(nn.Module):
-    """Multi-head attention as it is assembled around torch's fused kernel: one product for q, k and v."""
+    """Multi-head attention assembled around torch's fused kernel: one product for q, k and v."""
 
     def __init__(self, d_model, n_heads):
         super().__init__()
@@ -45,7 +46,9 @@ class FusedLayer(nn.Module):
             part.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
             for part in self.w_qkv(x).chunk(3, dim=-1)
         )
-        return self.w_o(F.scaled_dot_product_attention(query, key, value).transpose(1, 2).flatten(2))
+        return self.w_o(
+            F.scaled_dot_product_attention(query, key, value).transpose(1, 2).flatten(2)
+        )
 
 
 def ours(d_model, need_weights):
@@ -55,9 +58,9 @@ def ours(d_model, need_weights):
 
 def torchs(d_model, need_weights, average=True):
     layer = nn.MultiheadAttention(d_model, N_HEADS, batch_first=True)
-    return layer, lambda x: layer(
-        x, x, x, need_weights=need_weights, average_attn_weights=average
-    )[0]
+    return layer, lambda x: layer(x, x, x, need_weights=need_weights, average_attn_weights=average)[
+        0
+    ]
 
 
 def fused(d_model):
@@ -150,12 +153,14 @@ def main():
         f"\ntorch {torch.__version__}, {torch.get_num_threads()} threads, {platform.machine()}, "
         f"float32, {N_HEADS} heads"
     )
-    print("\nTime: the book's layer divided by the other; below 1 the book's is quicker. Median over the rounds")
-    print("and [middle half]; then milliseconds of both, medians.")
+    print("\nTime: the book's layer divided by the other, so below 1 the book's is quicker.")
+    print("Median over the rounds and [middle half]; then the milliseconds of both, medians.")
     for mode in MODES:
         for size in SIZES:
             seconds = time_layers(mode, size)
-            print(f"\n{mode}, (batch, seq, d_model) = {size}, {len(seconds[COMPARED[0][0]])} rounds")
+            print(
+                f"\n{mode}, (batch, seq, d_model) = {size}, {len(seconds[COMPARED[0][0]])} rounds"
+            )
             for book, other in COMPARED:
                 ratios = [a / b for a, b in zip(seconds[book], seconds[other], strict=True)]
                 both = [1000 * statistics.median(seconds[name]) for name in (book, other)]
@@ -171,7 +176,7 @@ def main():
     with concurrent.futures.ProcessPoolExecutor(1, context, max_tasks_per_child=1) as pool:
         peaks = dict(zip(jobs, pool.map(peak_memory, *zip(*jobs, strict=True)), strict=True))
     for mode in MODES:
-        print(f"\n  {mode:44}" + "".join(f"{str(size):>16}" for size in SIZES))
+        print(f"\n  {mode:44}" + "".join(f"{size!s:>16}" for size in SIZES))
         for name in LAYERS:
             print(f"  {name:44}" + "".join(f"{peaks[name, mode, size]:16.0f}" for size in SIZES))
 

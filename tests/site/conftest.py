@@ -1,6 +1,7 @@
 """What the tests of the built pages share: a browser, a server, and a visit that notices trouble.
 
-The pages come from `_build/html`, which `make book` makes. A test that takes `page_name` runs once for every page.
+The pages come from `_build/html`, which `make book` makes. A test that takes `page_name` runs once
+for every page, one that takes `explorer_cell` once for every explorer.
 """
 
 import functools
@@ -22,8 +23,8 @@ HTML = Path(os.environ.get("BOOK_HTML", ROOT / "_build" / "html"))
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 NO_BUILD = f"there are no built pages in {HTML}: run `make book` first"
 
-# Names are resolved for the loopback address only, so a request to another host fails as it would offline.
-# Rendering stays on the processor, as on the plainest reader's machine.
+# Names are resolved for the loopback address only, so a request to another host fails as it would
+# offline. Rendering stays on the processor, as on the plainest reader's machine.
 CHROMIUM_ARGUMENTS = [
     "--headless",
     "--no-sandbox",
@@ -51,7 +52,7 @@ def page_names():
 
 
 def explorer_cells():
-    """(page without its ending, the how-manieth explorer of the page, source of its cell) of every explorer."""
+    """Every explorer: (page without its ending, place on the page, source of its cell)."""
     cells = []
     for path in sorted(BOOK.glob("*.ipynb"), key=lambda path: (path.stem != "index", path.stem)):
         sources = [
@@ -103,7 +104,7 @@ class QuietHandler(http.server.SimpleHTTPRequestHandler):
 
 @contextmanager
 def serve(folder):
-    """Serve a folder on a free port of the loopback address; yields the address, without a final slash."""
+    """Serve a folder on a free port of the loopback address; yields the address."""
     handler = functools.partial(QuietHandler, directory=str(folder))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -130,7 +131,7 @@ def html_folder():
     return HTML
 
 
-# Scrolls through the whole page, a screen at a time, then to every explorer; resolves when each of them is mounted.
+# Scrolls through the page, a screen at a time, then to every explorer until it is mounted.
 MOUNT_ALL = """
 async () => {
   const frame = () => new Promise(resolve => requestAnimationFrame(resolve));
@@ -148,13 +149,14 @@ async () => {
   }
   window.scrollTo({top: 0, behavior: "instant"});
   await frame();
-  return [...document.querySelectorAll(".static-widget")].map(widget => widget.dataset.mounted ?? "never started");
+  const widgets = [...document.querySelectorAll(".static-widget")];
+  return widgets.map(widget => widget.dataset.mounted ?? "never started");
 }
 """
 
 
 class Visit:
-    """One page, opened: `page` is Playwright's; `trouble` is what went wrong since it was opened."""
+    """One page, opened: `page` is Playwright's, `trouble` is what went wrong since then."""
 
     def __init__(self, page, host):
         self.page = page
@@ -186,7 +188,7 @@ class Visit:
         assert not self.trouble, "\n".join(self.trouble)
 
     def mount_all(self):
-        """Scroll through the page; every explorer must be mounted afterwards. Returns how many there are."""
+        """Scroll through the page, mount every explorer of it and return how many there are."""
         states = self.page.evaluate(MOUNT_ALL)
         assert set(states) <= {"true"}, "\n".join([f"explorers mounted: {states}", *self.trouble])
         return len(states)

@@ -12,6 +12,7 @@ import attention.explore
 from attention import MultiHeadAttention
 
 FRAMES_COMPARED = 40  # of one explorer at most, spread over all
+FULL_COLOUR = 0.62  # opacity of a cell that holds the largest number of its matrix
 SIZED = (
     "index",
     "02",
@@ -26,8 +27,8 @@ SIZED = (
 PICTURE = """
 widget => {
   const picture = widget.querySelector("[data-picture]");
-  const fills = [...picture.querySelectorAll("rect, path, circle, line")].map(shape => getComputedStyle(shape).fill);
-  return picture.innerHTML + fills.join();
+  const shapes = [...picture.querySelectorAll("rect, path, circle, line")];
+  return picture.innerHTML + shapes.map(shape => getComputedStyle(shape).fill).join();
 }
 """
 
@@ -48,8 +49,15 @@ READ_FRAMES = """
     }
   };
   const picture = widget.querySelector("[data-picture]");
-  const cell = rect => [rect.dataset.value, +rect.dataset.r, +rect.dataset.c, rect.getAttribute("class"),
-                        +rect.getAttribute("fill-opacity")];
+  const cell = rect => ({
+    value: rect.dataset.value,
+    place: [+rect.dataset.r, +rect.dataset.c],
+    kind: rect.classList[0],
+    opacity: +rect.getAttribute("fill-opacity"),
+    width: +rect.getAttribute("width"),
+    height: +rect.getAttribute("height"),
+    text: rect.nextElementSibling?.matches("text.value") ? rect.nextElementSibling.textContent : "",
+  });
   return places.map(place => {
     place.forEach((at, i) => put(inputs[i], at));
     return {
@@ -124,7 +132,7 @@ class Frames:
         self._numbers = np.frombuffer(explorer.view.numbers, "<f4")
 
     def places(self):
-        """Where the controls can stand, as indices: all of it, or a sample with both ends and every refusal."""
+        """Where the controls can stand, as indices: all places, or a sample with both ends."""
         sizes = [len(control["options"]) for control in self.controls]
         places = [tuple(map(int, place)) for place in np.ndindex(*sizes)]
         step = -(-len(places) // FRAMES_COMPARED)
@@ -193,7 +201,7 @@ def position(control):
 
 
 def key(control, step):
-    """The key that moves a control: forwards for step 1 unless it stands at its end, and back for -1."""
+    """The key that moves a control: for step 1 forwards unless it stands at its end, else back."""
     kind, at_end = control.evaluate(
         "c => [c.type, c.type === 'range' ? c.value === c.max : c.selectedIndex === c.length - 1]"
     )
@@ -240,6 +248,23 @@ def test_cells_can_be_read_by_keyboard_and_by_mouse(shown):
     assert len(said) > 1, "the arrow keys do not read other cells"
 
 
+def test_tables_hold_the_same_numbers(shown):
+    _, widget = shown
+    widget.locator("summary").click()
+    drawn = widget.evaluate(READ_FRAMES, [[]])[0]["matrices"]
+    tables = widget.evaluate(
+        """widget => [...widget.querySelectorAll("details table")].map(table => [
+             table.caption.textContent,
+             [...table.tBodies[0].querySelectorAll("td")].map(cell => cell.textContent)])"""
+    )
+    widget.locator("summary").click()
+    assert [name for name, _ in tables] == [matrix["name"] for matrix in drawn]
+    for (name, texts), matrix in zip(tables, drawn, strict=True):
+        numbers = [float(text.replace("\N{MINUS SIGN}", "-").replace("∞", "inf")) for text in texts]
+        values = [float(cell["value"]) for cell in matrix["cells"]]
+        np.testing.assert_allclose(numbers, values, atol=0.00501, err_msg=name)
+
+
 def test_drawn_is_what_torch_computes(shown, explorer_cell, fresh):
     _, widget = shown
     frames = Frames(fresh(explorer_cell[2]))
@@ -276,25 +301,40 @@ def message_of(d_model, n_heads):
 
 
 def compare(matrix, frame, where):
-    """Every cell of a drawn matrix with the tensor of its name: number, sign and strength of its colour."""
-    place = f"{where}: matrix {matrix['name']!r}"
+    """Every drawn cell with the tensor that its matrix is named after, and with its own look.
+
+    The name is the tensor's, followed by the indices of the slice that is drawn: "right 2".
+    """
+    where = f"{where}: matrix {matrix['name']!r}"
     name, *indices = re.findall(r"\w+", matrix["name"])
-    assert isinstance(frame.get(name), np.ndarray), f"{place}: the frame has no tensor {name}"
+    assert isinstance(frame.get(name), np.ndarray), f"{where}: the frame has no tensor {name}"
     expected = frame[name][tuple(int(i) for i in indices)]
-    assert len(matrix["cells"]) == expected.size, f"{place} has another size than {expected.shape}"
+    cells = matrix["cells"]
+    assert len(cells) == expected.size, f"{where} has {len(cells)} cells for {expected.shape}"
     drawn = np.full(expected.shape, np.nan)
-    for value, r, c, kind, opacity in matrix["cells"]:
-        number = float(value)
-        drawn[r, c] = number
-        if kind in ("plus", "minus"):
-            assert kind == ("minus" if number < 0 else "plus"), (
-                f"{place}: {number} is drawn as {kind}"
-            )
-            full = 0.62 * min(1.0, abs(number) / matrix["largest"]) if matrix["largest"] else 0.0
-            assert abs(opacity - full) < 0.001, (
-                f"{place}: {number} is drawn with strength {opacity}"
-            )
-    np.testing.assert_allclose(drawn, expected, rtol=1e-5, atol=1e-6, err_msg=place)
+    for cell in cells:
+        drawn[tuple(cell["place"])] = float(cell["value"])
+    np.testing.assert_allclose(drawn, expected, rtol=1e-5, atol=1e-6, err_msg=where)
+
+    signed = [cell for cell in cells if cell["kind"] in ("plus", "minus")]
+    are_bars = any(cell["width"] != cell["height"] for cell in cells)
+    for cell in signed:
+        number = float(cell["value"])
+        told = f"{where}: {number} is drawn as {cell}"
+        assert cell["kind"] == ("minus" if number < 0 else "plus"), told
+        share = min(1.0, abs(number) / matrix["largest"]) if matrix["largest"] else 0.0
+        if not are_bars:
+            assert abs(cell["opacity"] - FULL_COLOUR * share) < 0.001, told
+        digits = cell["text"].replace("\N{MINUS SIGN}", "-")
+        if re.fullmatch(r"-?\d*\.?\d+", digits):
+            decimals = len(digits.partition(".")[2])
+            assert abs(float(digits) - number) <= 0.5001 * 10**-decimals, told
+    if are_bars:
+        # As long as the number says, a pixel at least and no longer than the longest allowed.
+        shares = [min(float(cell["value"]), matrix["largest"]) for cell in cells]
+        longest = max(cell["width"] for cell in cells)
+        for cell, share in zip(cells, shares, strict=True):
+            assert abs(cell["width"] - max(1, longest * share / max(shares))) < 0.2, where
 
 
 @pytest.mark.parametrize("start", SIZED)

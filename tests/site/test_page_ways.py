@@ -1,4 +1,4 @@
-"""A page without JavaScript, from a file, over a slow line, and when its reader changes the theme."""
+"""A page without JavaScript, from a file, on the scales, and when its reader changes the theme."""
 
 import gzip
 

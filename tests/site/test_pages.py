@@ -1,4 +1,4 @@
-"""Every page, in light and dark, on a laptop and on a phone: complete, quiet, within its width, accessible."""
+"""Every page, light and dark, on a laptop and a phone: complete, in its width, accessible."""
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -12,8 +12,8 @@ TOO_WIDE = """
   if (document.scrollingElement.scrollWidth <= room) return [];
   const inside = element => {  // a box that scrolls or clips by itself keeps what it holds
     for (let up = element.parentElement; up; up = up.parentElement)
-      if (up !== document.body && up !== document.documentElement && getComputedStyle(up).overflowX !== "visible")
-        return true;
+      if (![document.body, document.documentElement].includes(up)
+          && getComputedStyle(up).overflowX !== "visible") return true;
     return false;
   };
   const wide = [...document.body.querySelectorAll("*")].filter(
@@ -50,8 +50,8 @@ def told(violation):
     )
 
 
-def test_links_and_pictures_lead_somewhere(html_folder, page_name, visit, site):
-    """Every link to a page of the book, and every anchor in it, exists; no address names another host's asset."""
+def test_links_lead_somewhere(html_folder, page_name, visit, site):
+    """Every link to a page of the book leads to a page that exists and to an anchor in it."""
     with visit(f"{site}/{page_name}") as v:
         links = v.page.evaluate("[...document.querySelectorAll('a[href]')].map(a => a.href)")
     dead = set()
@@ -59,8 +59,7 @@ def test_links_and_pictures_lead_somewhere(html_folder, page_name, visit, site):
         if link.startswith(site):
             path, _, anchor = link.removeprefix(site + "/").partition("#")
             target = html_folder / (path.partition("?")[0] or "index.html")
-            if not target.is_file():
-                dead.add(link)
-            elif anchor and f'id="{anchor}"' not in target.read_text("utf-8"):
+            found = target.is_file() and f'id="{anchor}"' in target.read_text("utf-8") + 'id=""'
+            if not found:
                 dead.add(link)
     assert not dead, "\n".join(sorted(dead))
