@@ -13,8 +13,14 @@ export default explorer({
     const { x, tokens, d_key, weights, parameters, head_weights, head_parameters } = frame;
     const [length, d_model] = x.shape;
     const heads = d_model / d_key;
-    const rows = tokens.map((word, i) => `${word} ${i}`);
-    const size = cellSize(room < 600 ? room : room / 2 - 10, d_model, rows, { most: 33 });
+    const words = tokens.map((word, i) => `${word} ${i}`);
+    // Two matrices side by side, unless their cells would get too small to point at.
+    const half = cellSize(room / 2 - 10, d_model, words, { most: 33 });
+    const beside = room >= 600 && half >= 12;
+    const wide = beside ? half : cellSize(room, d_model, words, { most: 33 });
+    // Rows lower than a line of text have room for a digit only.
+    const rows = wide < 11 ? tokens.map((_, i) => String(i)) : words;
+    const size = wide < 11 ? cellSize(room, d_model, rows) : wide;
     const bands = Array.from({ length: heads }, (_, i) => ({
       from: i * d_key,
       to: (i + 1) * d_key,
@@ -25,11 +31,12 @@ export default explorer({
     const projected = LETTERS.map((letter) => {
       const bias = frame[`b_${letter}`];
       const upper = letter.toUpperCase();
+      const plus = rows === words ? `+ b_${letter}` : "+";
       return panel(
         `${upper} = X·W_${letter}${bias ? ` + b_${letter}` : ""} ${shape}`,
         matrix({ name: letter, tensor: frame[letter], rows, size, bands, largest }) +
           // As wide a label as the tokens have, so that its columns stand under theirs.
-          (bias ? matrix({ name: `b_${letter}`, tensor: bias, rows: [`+ b_${letter}`.padStart(Math.max(...rows.map((r) => r.length)))], size, largest }) : ""),
+          (bias ? matrix({ name: `b_${letter}`, tensor: bias, rows: [plus.padStart(Math.max(...rows.map((r) => r.length)))], size, largest }) : ""),
       );
     });
 
