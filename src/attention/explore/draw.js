@@ -63,7 +63,7 @@ function matrix({ name, tensor, rows = [], columns = [], size = 26, largest = te
     ...paint?.(value, Math.floor(i / width), i % width),
   }));
   // All cells show their number, or none does.
-  const fits = size >= Math.max(13, ...looks.map(({ text }) => 6.2 * text.length + 1));
+  const fits = size >= Math.max(13, ...looks.map(({ text }) => 6.4 * text.length + 4));
   const cells = [];
   for (let r = 0; r < height; r++) {
     for (let c = 0; c < width; c++) {

@@ -74,7 +74,7 @@ export default explorer({
   describe({ name, r, c, value }, { tokens, divisors }, at) {
     const [kind, i] = name.split(" ");
     if (kind === "measured") {
-      const what = ["Standard deviation of the scores", "Largest weight, mean over the rows", "Entropy, mean over the rows", "Gradient norm, mean over the rows"][i];
+      const what = ["Spread of the scores within a row", "Largest weight, mean over the rows", "Entropy, mean over the rows", "Gradient norm, mean over the rows"][i];
       return `${what}, divided by ${DIVISORS[r]}: ${number(value, 3)}.`;
     }
     const who = `head ${r}: "${tokens[i]} ${i}"`;

@@ -27,9 +27,10 @@ def scaling_explorer(
     """Explore the scaling of scores: weights with the chosen divisor beside weights without one.
 
     Below the weights of one query in every head, bars compare four divisors (none, √d_key, d_key,
-    √d_model) over all heads and queries of the sentence: the standard deviation of the scores, and
-    the means of the largest weight, of the entropy in nats, and of the gradient norm, which is the
-    Frobenius norm of diag(a) - a·aᵀ, the derivative of the weights a with respect to the scores.
+    √d_model) over all heads and queries of the sentence: the spread of the scores within a row (the
+    root of their mean variance), and the means of the largest weight, of the entropy in nats, and
+    of the gradient norm, which is the Frobenius norm of diag(a) - a·aᵀ, the derivative of the
+    weights a with respect to the scores.
 
     Args:
         sentences: one of them is shown at a time.
@@ -103,7 +104,8 @@ def statistics(scores: Tensor, weights: Tensor) -> Tensor:
     """Spread of the scores; means of the largest weight, the entropy and the gradient norm."""
     jacobian = torch.diag_embed(weights) - weights[..., :, None] * weights[..., None, :]
     measured = (
-        scores.std(correction=0),
+        # Within a row: what all keys of a query share does not reach the weights.
+        scores.var(dim=-1, correction=0).mean().sqrt(),
         weights.amax(dim=-1).mean(),
         torch.special.entr(weights).sum(dim=-1).mean(),
         torch.linalg.matrix_norm(jacobian).mean(),
