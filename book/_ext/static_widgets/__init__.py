@@ -9,8 +9,6 @@ picture stops the build and names the notebook and the cell.
 from __future__ import annotations
 
 import json
-import struct
-from base64 import b64decode
 from pathlib import Path
 
 from docutils import nodes
@@ -79,9 +77,8 @@ def widget_node(output: Output, state: dict) -> static_widget:
             f"{output.place}: the widget has no static picture. Add an image/png to its output: it is shown in "
             "print and where JavaScript is off"
         )
-    png = b64decode(output.stored.data["image/png"])
-    width, height = struct.unpack(">II", png[16:24])
-    return static_widget("", picture, state=state, width=width, height=height)
+    picture["loading"] = "lazy"  # while it is hidden, it is not fetched
+    return static_widget("", picture, state=state)
 
 
 def reachable_models(root: str, saved: dict, place: str) -> list[str]:
@@ -142,7 +139,8 @@ def slim(model: dict, sources: list[str]) -> dict:
     """A saved model without what the host does not read."""
     state = model["state"]
     if model["model_name"] == "AnyModel":
-        kept = {key: value for key, value in state.items() if key not in APPEARANCE and key[0] != "_"}
+        own = (trait for trait in state if trait not in APPEARANCE and not trait.startswith("_"))
+        kept = {trait: state[trait] for trait in own}
         for trait in ("_esm", "_css"):
             if state.get(trait):
                 if state[trait] not in sources:
@@ -150,6 +148,8 @@ def slim(model: dict, sources: list[str]) -> dict:
                 kept[trait] = sources.index(state[trait])
     else:
         kept = {key: state[key] for key in TRAITS[model["model_name"]] if state.get(key) is not None}
+    if state.get("_dom_classes"):
+        kept["_dom_classes"] = state["_dom_classes"]
     slimmed = {"type": model["model_name"], "state": kept}
     if model.get("buffers"):
         slimmed["buffers"] = [
@@ -165,11 +165,7 @@ def script(data: object, css_class: str = "") -> str:
 
 
 def visit_static_widget(self, node: static_widget) -> None:
-    # The picture's shape reserves the room that the widget takes, so that mounting it moves nothing.
-    self.body.append(
-        f'<div class="static-widget" style="--picture-ratio: {node["width"]} / {node["height"]}">\n'
-        f"{script(node['state'])}\n"
-    )
+    self.body.append(f'<div class="static-widget">\n{script(node["state"])}\n')
     self.body.append('<div class="static-widget-picture">')
 
 

@@ -222,7 +222,10 @@
   };
 
   function show(id, page) {
-    return VIEWS[page.models.get(id).type](page.models.get(id), page);
+    const model = page.models.get(id);
+    const shown = VIEWS[model.type](model, page);
+    shown.classList.add(...(model.get("_dom_classes") ?? []));
+    return shown;
   }
 
   // ---------------------------------------------------------------------------------------------- anywidgets
