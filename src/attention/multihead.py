@@ -1,7 +1,5 @@
 """Multi-head attention: four projections around scaled dot-product attention (chapters 2 and 7)."""
 
-from typing import Self
-
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -80,7 +78,7 @@ class MultiHeadAttention(nn.Module):
         return self.w_o(merge_heads(attended)), weights
 
     @classmethod
-    def from_torch(cls, module: nn.MultiheadAttention) -> Self:
+    def from_torch(cls, module: nn.MultiheadAttention) -> "MultiHeadAttention":
         """Copy the weights of torch's module into one of these, which is always batch-first.
 
         dtype, device, dropout and training mode are kept. Raises ValueError where torch's module

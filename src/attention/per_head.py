@@ -1,7 +1,5 @@
 """The same mathematics with one small module per head (chapters 3 and 7)."""
 
-from typing import Self
-
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -81,7 +79,7 @@ class PerHeadAttention(nn.Module):
         return self.w_o(torch.cat(outputs, dim=-1)), torch.stack(weights, dim=1)
 
     @classmethod
-    def from_multi_head(cls, module: MultiHeadAttention) -> Self:
+    def from_multi_head(cls, module: MultiHeadAttention) -> "PerHeadAttention":
         """Copy the weights of a `MultiHeadAttention`, a slice for each head."""
         ours = cls(module.d_model, module.n_heads, bias=module.w_q.bias is not None)
         ours.to(module.w_q.weight).train(module.training)

@@ -1,0 +1,143 @@
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.nn import functional as F
+
+from attention import causal_mask, scaled_dot_product_attention
+from attention.dot_product import fused_attention
+from tests.unit.cases import ULPS_OF_GRADIENTS, assert_close, gradients
+
+DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
+
+
+def test_by_hand():
+    """d_key = 4, so that scores are halved: 0 and ln 3, weights 1/4 and 3/4."""
+    query = torch.tensor([[2.0, 0, 0, 0], [0, 0, 0, 0]])
+    key = torch.tensor([[0.0, 0, 5, 0], [math.log(3), 1, 0, 0]])
+    value = torch.tensor([[8.0, 0, 1], [4, 4, 1]])
+    output, weights = scaled_dot_product_attention(query, key, value)
+    torch.testing.assert_close(weights, torch.tensor([[0.25, 0.75], [0.5, 0.5]]))
+    torch.testing.assert_close(output, torch.tensor([[5.0, 3, 1], [6, 2, 1]]))
+
+
+def test_by_hand_with_a_mask():
+    query, key = torch.zeros(3, 1), torch.zeros(4, 1)
+    value = torch.tensor([[1.0], [2], [4], [9]])
+    mask = torch.tensor([[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 0, 0]]) == 1
+    output, weights = scaled_dot_product_attention(query, key, value, mask)
+    assert weights.tolist() == [[0.5, 0.5, 0, 0], [0, 0.5, 0.5, 0], [0, 0, 0, 0]]
+    assert output.tolist() == [[1.5], [3], [0]]
+
+
+@st.composite
+def qkv(draw):
+    """Draw query, key, value and mask with any number of leading axes, in any floating type."""
+    leading = draw(st.lists(st.integers(1, 3), max_size=3))
+    n_queries, n_keys, d_key, d_value = (draw(st.integers(1, 6)) for _ in range(4))
+    dtype = draw(st.sampled_from(DTYPES))
+    rng = torch.Generator().manual_seed(draw(st.integers(0, 2**32)))
+    query, key, value = (
+        torch.randn(*leading, length, width, generator=rng).to(dtype).requires_grad_()
+        for length, width in ((n_queries, d_key), (n_keys, d_key), (n_keys, d_value))
+    )
+    shape = [*leading, n_queries, n_keys]
+    if draw(st.booleans()):  # two axes only
+        shape = shape[-2:]
+    shape = [1 if draw(st.booleans()) else size for size in shape]
+    mask = torch.rand(shape, generator=rng) < 0.6
+    return query, key, value, draw(st.sampled_from([None, mask]))
+
+
+@given(qkv(), st.sampled_from([None, 0.3, 1.0]))
+def test_equals_torch(qkv, scale):
+    query, key, value, mask = qkv
+    output, weights = scaled_dot_product_attention(query, key, value, mask, scale=scale)
+    wide = [x.detach().double().requires_grad_() for x in (query, key, value)]
+    expected = F.scaled_dot_product_attention(*wide, attn_mask=mask, scale=scale)
+    assert output.dtype == query.dtype
+    assert_close(output, expected)
+    assert (weights >= 0).all()
+    ours, theirs = gradients([output], [query, key, value]), gradients([expected], wide)
+    for actual, wanted in zip(ours, theirs, strict=True):
+        assert_close(actual, wanted, ulps=ULPS_OF_GRADIENTS)
+
+
+@given(qkv())
+def test_without_gradients_the_numbers_are_the_same_and_inputs_untouched(qkv):
+    query, key, value, mask = qkv
+    before = [x.detach().clone() for x in (query, key, value)]
+    output, weights = scaled_dot_product_attention(query, key, value, mask)
+    for context in (torch.no_grad, torch.inference_mode):
+        with context():
+            again = scaled_dot_product_attention(query, key, value, mask)
+        assert torch.equal(again[0], output)
+        assert torch.equal(again[1], weights)
+    assert all(torch.equal(x, y) for x, y in zip((query, key, value), before, strict=True))
+
+
+@given(qkv())
+def test_a_row_sums_to_one_or_sees_nothing(qkv):
+    query, key, value, mask = qkv
+    _, weights = scaled_dot_product_attention(query, key, value, mask)
+    sees = torch.ones_like(weights, dtype=torch.bool) if mask is None else mask.expand_as(weights)
+    assert not weights[~sees].any()
+    assert_close(weights.sum(-1), sees.any(-1).to(weights.dtype))
+
+
+@pytest.mark.filterwarnings("ignore:Anomaly Detection")
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("attend", [scaled_dot_product_attention, fused_attention])
+def test_a_fully_masked_row_gives_zeros_and_finite_gradients(attend, dtype):
+    """Also where keys fill more than one block of the fused kernel (512 keys on a CPU)."""
+    torch.manual_seed(0)
+    query, key, value = (torch.randn(1, 2, n, 4).to(dtype).requires_grad_() for n in (5, 600, 600))
+    mask = torch.rand(5, 600) < 0.5
+    mask[2] = False
+    mask[3] = torch.arange(600) == 599  # sees one key only, in the last block
+    with torch.autograd.detect_anomaly(check_nan=True):  # no NaN inside the way back either
+        result = attend(query, key, value, mask)
+        output = result[0] if isinstance(result, tuple) else result
+        found = gradients([output], [query, key, value])
+    assert not output[:, :, 2].any()
+    assert output[:, :, [0, 1, 3, 4]].all()
+    assert torch.equal(output[:, :, 3], value[:, :, 599])
+    assert not found[0][:, :, 2].any()
+    assert all(gradient.isfinite().all() for gradient in found)
+
+
+def test_large_scores_do_not_overflow():
+    """In float16 the plain dot product, 40 · 40 · 64 = 102400, is above the largest number 65504."""
+    x = torch.full((1, 2, 64), 40.0, dtype=torch.float16)
+    output, weights = scaled_dot_product_attention(x, x, x)
+    assert weights.tolist() == [[[0.5, 0.5], [0.5, 0.5]]]
+    assert (output == 40).all()
+
+
+def test_dropout_drops_weights_and_returns_those_used():
+    torch.manual_seed(0)
+    query, key, value = torch.randn(3, 2, 50, 4).unbind(0)
+    _, whole = scaled_dot_product_attention(query, key, value)
+    output, weights = scaled_dot_product_attention(query, key, value, dropout=0.25)
+    kept = weights != 0
+    assert 0.7 < kept.float().mean() < 0.8
+    torch.testing.assert_close(weights[kept], whole[kept] / 0.75)
+    torch.testing.assert_close(output, weights @ value)
+    nothing, _ = scaled_dot_product_attention(query, key, value, dropout=1.0)
+    assert not nothing.any()
+
+
+def test_a_longer_query_than_key_under_a_causal_mask():
+    query, key = torch.randn(1, 5, 2), torch.randn(1, 3, 2)
+    output, weights = scaled_dot_product_attention(query, key, key, causal_mask(5, 3))
+    assert not output[:, :2].any()
+    assert weights[0, 2].tolist() == [1, 0, 0]
+
+
+def test_an_empty_batch_is_no_error():
+    empty = torch.randn(0, 2, 3, 4)
+    output, weights = scaled_dot_product_attention(empty, empty, empty)
+    assert output.shape == (0, 2, 3, 4)
+    assert weights.shape == (0, 2, 3, 3)

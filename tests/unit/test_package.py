@@ -1,0 +1,107 @@
+"""What holds for the package as a whole, each checked in an interpreter of its own."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from jaxtyping import TypeCheckError
+
+import attention
+from attention import MultiHeadAttention, causal_mask, scaled_dot_product_attention
+
+SOURCE = Path(attention.__file__).parent
+MATHEMATICS = sorted(path for path in SOURCE.glob("*.py") if path.name != "plots.py")
+
+
+def python(code: str) -> str:
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+def test_importing_it_imports_nothing_that_draws():
+    loaded = python("import sys, attention; print(*sys.modules)").split()
+    assert "torch" in loaded
+    drawing = {"matplotlib", "ipywidgets", "anywidget", "IPython", "beartype"}
+    assert not drawing & {name.split(".")[0] for name in loaded}
+
+
+@pytest.mark.parametrize("path", MATHEMATICS, ids=lambda path: path.name)
+def test_a_module_stands_on_torch_and_is_short(path):
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 150
+    imported = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            imported |= {name.name.split(".")[0] for name in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            imported.add(node.module.split(".")[0])
+    assert imported <= {"attention", "torch", "jaxtyping"} | sys.stdlib_module_names
+
+
+def test_signatures_are_enforced_here():
+    """Else every other test checks less than it says."""
+    x = torch.zeros(1, 2, 4)
+    with pytest.raises(TypeCheckError):
+        scaled_dot_product_attention(x, x[..., :3], x)
+    with pytest.raises(TypeCheckError):
+        MultiHeadAttention(4, 2)(x, mask=torch.zeros(2, 2))
+    with pytest.raises(TypeCheckError):
+        causal_mask(2.0)
+
+
+def test_public_names():
+    promised = """tokenize Vocabulary TokenEmbedding SinusoidalPositionalEncoding split_heads
+        merge_heads padding_mask causal_mask scaled_dot_product_attention MultiHeadAttention
+        PerHeadAttention running_example"""
+    assert set(promised.split()) <= set(attention.__all__) <= set(dir(attention))
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_torch_compile_takes_the_whole_graph(need_weights):
+    python(f"""
+import torch
+from attention import *
+torch.manual_seed(0)
+module, x, y = MultiHeadAttention(8, 2), torch.randn(2, 5, 8), torch.randn(2, 3, 8)
+embed = torch.nn.Sequential(TokenEmbedding(9, 8), SinusoidalPositionalEncoding(8))
+ids = torch.tensor([[1, 2, 0]])
+mask = causal_mask(5, 3)
+for grad in (True, False):
+    torch.compiler.reset()
+    with torch.set_grad_enabled(grad):
+        fast = torch.compile(module, fullgraph=True, backend="aot_eager")
+        for mask in (None, mask):
+            expected, weights = module(x, y, mask=mask, need_weights={need_weights})
+            output, fast_weights = fast(x, y, mask=mask, need_weights={need_weights})
+            torch.testing.assert_close(output, expected)
+            if weights is not None:
+                torch.testing.assert_close(fast_weights, weights)
+        embedded = torch.compile(embed, fullgraph=True, backend="aot_eager")(ids)
+        torch.testing.assert_close(embedded, embed(ids))
+""")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss counts differently elsewhere")
+@pytest.mark.parametrize("gradients", [False, True])
+def test_without_weights_no_matrix_of_scores_is_made(gradients):
+    """8192 queries and keys: one head's matrix alone would take 256 MiB."""
+    grown = python(f"""
+import resource, torch
+from attention import MultiHeadAttention
+torch.set_num_threads(1)
+module, x = MultiHeadAttention(16, 2), torch.randn(1, 8192, 16)
+padding = (torch.arange(8192) < 8000)[None, None, None]
+module(x[:, :8], need_weights=False)
+peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+before = peak()
+with torch.set_grad_enabled({gradients}):
+    output, _ = module(x, mask=padding, need_weights=False)
+    if {gradients}:
+        output.sum().backward()
+print(peak() - before)
+""")
+    assert float(grown) < 128
