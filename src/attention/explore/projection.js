@@ -15,12 +15,13 @@ export default explorer({
     const heads = d_model / d_key;
     const words = tokens.map((word, i) => `${word} ${i}`);
     // Two matrices side by side, unless their cells would get too small to point at.
-    const half = cellSize(room / 2 - 10, d_model, words, { most: 33 });
+    const half = cellSize(room / 2 - 10, d_model, words, { most: 36 });
     const beside = room >= 600 && half >= 12;
-    const wide = beside ? half : cellSize(room, d_model, words, { most: 33 });
+    const wide = beside ? half : cellSize(room, d_model, words, { most: 36 });
     // Rows lower than a line of text have room for a digit only.
     const rows = wide < 11 ? tokens.map((_, i) => String(i)) : words;
     const size = wide < 11 ? cellSize(room, d_model, rows) : wide;
+    const paint = (value) => ({ text: number(value, size < 36 ? 1 : 2) });
     const bands = Array.from({ length: heads }, (_, i) => ({
       from: i * d_key,
       to: (i + 1) * d_key,
@@ -34,9 +35,9 @@ export default explorer({
       const plus = rows === words ? `+ b_${letter}` : "+";
       return panel(
         `${upper} = X·W_${letter}${bias ? ` + b_${letter}` : ""} ${shape}`,
-        matrix({ name: letter, tensor: frame[letter], rows, size, bands, largest }) +
+        matrix({ name: letter, tensor: frame[letter], rows, size, bands, largest, paint }) +
           // As wide a label as the tokens have, so that its columns stand under theirs.
-          (bias ? matrix({ name: `b_${letter}`, tensor: bias, rows: [plus.padStart(Math.max(...rows.map((r) => r.length)))], size, largest }) : ""),
+          (bias ? matrix({ name: `b_${letter}`, tensor: bias, rows: [plus.padStart(Math.max(...rows.map((r) => r.length)))], size, largest, paint }) : ""),
       );
     });
 
@@ -60,7 +61,7 @@ export default explorer({
     ].join("")}</tbody></table>`;
 
     return (
-      row(`X goes in; Q, K and V come out`, [panel(`X ${shape}: no heads yet`, matrix({ name: "x", tensor: x, rows, size, bands: [{ from: 0, to: d_model, text: "read by every head" }] })), ...projected]) +
+      row(`X goes in; Q, K and V come out`, [panel(`X ${shape}: no heads yet`, matrix({ name: "x", tensor: x, rows, size, paint, bands: [{ from: 0, to: d_model, text: "read by every head" }] })), ...projected]) +
       row(`Parameters: ${heads === 1 ? "one head has them all" : `dealt to ${heads} heads, ${d_key} ${d_key === 1 ? "column" : "columns"} each`}`, [...squares, ledger])
     );
   },
