@@ -80,4 +80,4 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 		echo "$(PYTHON) is not a Python 3.11 or newer. Name another: make PYTHON=python3.11"; exit 1; }
 	@echo "Making the environment $(VENV) with $$($(PYTHON) --version) ..."
-	@$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }

@@ -102,9 +102,11 @@ def compare(stored, fresh, where: str, tolerance: float) -> list[str]:
             for line in compare(a, b, f"{where}[{i}]", tolerance)
         ]
     if isinstance(stored, np.ndarray) and isinstance(fresh, np.ndarray):
-        same = stored.shape == fresh.shape and np.allclose(
-            stored, fresh, rtol=tolerance, atol=tolerance, equal_nan=True
-        )
+        if stored.shape == fresh.shape:
+            close = np.isclose(stored, fresh, rtol=tolerance, atol=tolerance, equal_nan=True)
+            places = np.argwhere(~close).tolist()
+            return [f"{where}{at}: {stored[*at]}, fresh {fresh[*at]}" for at in places]
+        same = False
     elif isinstance(stored, float) and isinstance(fresh, float):
         same = np.isclose(stored, fresh, rtol=tolerance, atol=tolerance, equal_nan=True)
     else:
