@@ -1,6 +1,8 @@
 """Interactive views of every idea in the book, for any notebook."""
 
+from attention.explore.attention_graph import attention_graph_explorer
 from attention.explore.embedding import embedding_explorer
+from attention.explore.masking import masking_explorer
 from attention.explore.merging import merging_explorer
 from attention.explore.multihead import multihead_explorer
 from attention.explore.projection import projection_explorer
@@ -8,7 +10,9 @@ from attention.explore.scaling import scaling_explorer
 from attention.explore.splitting import splitting_explorer
 
 __all__ = [
+    "attention_graph_explorer",
     "embedding_explorer",
+    "masking_explorer",
     "merging_explorer",
     "multihead_explorer",
     "projection_explorer",

@@ -1,0 +1,69 @@
+// The mask (1 = may attend), head 0's scores before and after it, and the weights, all with a row for each query; then the weights
+// of one query in every head. A forbidden cell has a stroke through it, whatever its colour.
+
+const allowed = (frame, query, key) => frame.mask.data[query * frame.keys.length + key] === 1;
+
+// Draws a stroke through every forbidden cell of a matrix.
+function strike(svg) {
+  return svg.replace(
+    /<rect class="struck" x="([\d.]+)" y="([\d.]+)" width="([\d.]+)"[^>]*\/>/g,
+    (cell, x, y, side) => `${cell}<path class="strike" d="M${x} ${+y + +side}l${side} -${side}"/>`,
+  );
+}
+
+export default explorer({
+  status(frame, at) {
+    const { queries, keys, every } = frame;
+    const seen = keys.filter((_, c) => allowed(frame, at.query, c)).length;
+    return `d_model ${at.d_model} · n_heads ${at.n_heads} · d_key ${at.d_model / every.shape[1]} · query "${queries[at.query]} ${at.query}" may attend to ${seen} of ${keys.length} keys`;
+  },
+
+  draw(frame, at, room) {
+    const { queries, keys, shape, mask, scores, masked, weights, every } = frame;
+    const query = Number(at.query);
+    const rows = queries.map((word, r) => (r === query ? `▸ ${word} ${r}` : `${word} ${r}`));
+    const columns = keys.map((word, c) => `${word} ${c}`);
+    const across = room >= 500 ? 2 : 1;
+    const size = cellSize((room - 18 * (across - 1)) / across, keys.length, rows, { most: 32 });
+    const show = (name, tensor, largest, struck, { labels = rows, queryOf = (r) => r } = {}) =>
+      strike(
+        matrix({
+          name,
+          tensor,
+          rows: labels,
+          columns,
+          size,
+          largest,
+          paint: (value, r, c) => (allowed(frame, queryOf(r), c) ? (name === "mask" ? { text: "1" } : {}) : { kind: "struck", text: struck }),
+        }),
+      );
+    const heads = Array.from({ length: every.shape[1] }, (_, i) => `head ${i}`);
+    const same = shape?.at(-2) === 1 ? ", the same for every query" : "";
+    return (
+      row(`Mask: ${at.mask}`, [
+        panel(shape ? `(${shape.join(", ")})${same}` : "no mask is given", show("mask", mask, 1, "0")),
+        panel("scores of head 0", matrix({ name: "scores", tensor: scores, rows, columns, size })),
+      ]) +
+      row("The mask acts on the scores, then softmax makes weights", [
+        panel("masked scores of head 0", show("masked", masked, scores.largest, "−∞")),
+        panel("weights of head 0: each row sums to 1", show("weights", weights, 1, "0")),
+      ]) +
+      row(`One query, every head: the weights of "${queries[query]} ${query}"`, [
+        panel("each row sums to 1", show(`every ${query}`, every.at(query), 1, "0", { labels: heads, queryOf: () => query })),
+      ])
+    );
+  },
+
+  describe({ name, r, c, value }, frame, at) {
+    const { queries, keys } = frame;
+    const one = name.startsWith("every");
+    const query = one ? Number(at.query) : r;
+    const who = `"${queries[query]} ${query}"`;
+    const key = `"${keys[c]} ${c}"`;
+    const may = allowed(frame, query, c);
+    if (name === "mask") return `${who} ${may ? "may" : "may not"} attend to ${key}.`;
+    if (name === "scores") return `Head 0: ${who} scores ${key} with ${number(value)}, before the mask.`;
+    if (name === "masked") return `Head 0: the score of ${who} for ${key} ${may ? `stays ${number(value)}` : "is −∞ now: it may not attend to it"}.`;
+    return `Head ${one ? r : 0}: ${who} ${may ? `attends to ${key} with weight ${number(value)}` : `may not attend to ${key}: weight 0`}.`;
+  },
+});
