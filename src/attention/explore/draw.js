@@ -48,10 +48,11 @@ function labelWidth(labels) {
 // show the same entry in several matrices, a shared data-key.
 //   name     what tests and the readout call it          tensor   (row, column)
 //   rows     labels of the rows, or []                   columns  labels of the columns, or []
-//   size     of a cell in pixels                         largest  the number drawn in full colour
+//   size     of a cell in pixels                         high     of a cell, where it is not its width
+//   largest  the number drawn in full colour
 //   paint    (value, r, c) => {kind, strength, text, key}: replaces the signed colours, where a view needs to
 //   bands    [{from, to, text}]: brackets above groups of columns
-function matrix({ name, tensor, rows = [], columns = [], size = 26, largest = tensor.largest, paint, bands = [] }) {
+function matrix({ name, tensor, rows = [], columns = [], size = 26, high = size, largest = tensor.largest, paint, bands = [] }) {
   const [height, width] = tensor.shape;
   const left = labelWidth(rows);
   const slanted = columns.some((label) => String(label).length * 7 > size);
@@ -70,18 +71,18 @@ function matrix({ name, tensor, rows = [], columns = [], size = 26, largest = te
       const value = tensor.data[r * width + c];
       const look = looks[r * width + c];
       const x = left + c * size;
-      const y = top + r * size;
+      const y = top + r * high;
       const key = look.key === undefined ? "" : ` data-key="${look.key}"`;
       cells.push(
-        `<rect class="${look.kind}" x="${x}" y="${y}" width="${size - 1}" height="${size - 1}" fill-opacity="${(0.62 * look.strength).toFixed(3)}" data-value="${value}" data-r="${r}" data-c="${c}"${key}/>`,
+        `<rect class="${look.kind}" x="${x}" y="${y}" width="${size - 1}" height="${high - 1}" fill-opacity="${(0.62 * look.strength).toFixed(3)}" data-value="${value}" data-r="${r}" data-c="${c}"${key}/>`,
       );
-      if (fits && look.text) cells.push(`<text class="value" x="${x + size / 2 - 0.5}" y="${y + size / 2 + 3.5}">${look.text}</text>`);
+      if (fits && look.text) cells.push(`<text class="value" x="${x + size / 2 - 0.5}" y="${y + high / 2 + 3.5}">${look.text}</text>`);
       // Colour is not the only sign: a bar marks negative numbers where the digits do not fit.
-      else if (look.kind === "minus") cells.push(`<path class="bar" d="M${x + size * 0.25} ${y + size / 2 - 0.5}h${size * 0.45}"/>`);
+      else if (look.kind === "minus") cells.push(`<path class="bar" d="M${x + size * 0.25} ${y + high / 2 - 0.5}h${size * 0.45}"/>`);
     }
   }
   const labels = [
-    ...rows.map((label, r) => `<text class="row" x="${left - 6}" y="${top + r * size + size / 2 + 3.5}">${escape(label)}</text>`),
+    ...rows.map((label, r) => `<text class="row" x="${left - 6}" y="${top + r * high + high / 2 + 3.5}">${escape(label)}</text>`),
     ...columns.map((label, c) => {
       const x = left + c * size + size / 2;
       return slanted
@@ -95,7 +96,7 @@ function matrix({ name, tensor, rows = [], columns = [], size = 26, largest = te
     }),
   ];
   const w = left + width * size + 1;
-  const h = top + height * size + 1;
+  const h = top + height * high + 1;
   drawn.push({ name, tensor, rows, columns });
   return `<svg data-name="${escape(name)}" data-largest="${largest}" width="${w}" height="${h}" viewBox="0 0 ${w} ${h}" aria-hidden="true">${labels.join("")}${cells.join("")}</svg>`;
 }

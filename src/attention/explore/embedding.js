@@ -16,15 +16,16 @@ export default explorer({
     const here = places.slice(0, tokens.length);
     // Side by side where the digits still fit, else one below the other.
     const beside = Math.floor((room - labelWidth(marked) - labelWidth(here) - 24) / (2 * width));
-    const size = beside >= 26 ? Math.min(30, beside) : cellSize(room, width, marked, { most: 30 });
+    const size = beside >= 30 ? Math.min(30, beside) : cellSize(room, width, marked, { most: 30 });
+    const high = Math.max(size, 15); // room for the labels where many columns make narrow cells
     const entry = (value, r, c) => ({ text: brief(value), key: 1000 + r * width + c });
     const groups = rows.map((_, i) => rows.filter((_, j) => first(twin, j) === i)).filter((group) => group.length > 1);
     return (
       row(
         added ? "X = embedding · √d_model + PE" : "X = embedding · √d_model, without PE",
         [
-          panel(`X, (${tokens.length}, ${width})`, matrix({ name: "x", tensor: x, rows: marked, size, paint: entry })),
-          panel(`PE, (${tokens.length}, ${width}), ${added ? "added" : "not added"}`, matrix({ name: "pe", tensor: pe, rows: here, size, paint: entry })),
+          panel(`X, (${tokens.length}, ${width})`, matrix({ name: "x", tensor: x, rows: marked, size, high, paint: entry })),
+          panel(`PE, (${tokens.length}, ${width}), ${added ? "added" : "not added"}`, matrix({ name: "pe", tensor: pe, rows: here, size, high, paint: entry })),
         ],
         groups.length ? `Equal rows: ${groups.map((group) => group.join(" and ")).join("; ")}.` : "No row equals another.",
       ) +
@@ -36,7 +37,7 @@ export default explorer({
             tensor: dots,
             rows,
             columns: rows,
-            size: cellSize(room, tokens.length, rows, { most: 33 }),
+            size: cellSize(room, tokens.length, rows, { most: 36 }),
             paint: (value) => ({ text: brief(value) }),
           }),
         ),
@@ -47,7 +48,7 @@ export default explorer({
             tensor: pe_dots,
             rows: places,
             columns: places,
-            size: cellSize(room, places.length, places, { most: 27 }),
+            size: cellSize(room, places.length, places, { most: 30 }),
             paint: (value, r, c) => ({ text: brief(value), key: Math.abs(r - c) }),
           }),
         ),
