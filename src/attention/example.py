@@ -33,7 +33,7 @@ def running_example(
     vocabulary = Vocabulary(sentences)
     token_ids = vocabulary.encode_batch(sentences)
     with torch.random.fork_rng(devices=[]), torch.no_grad():
-        torch.manual_seed(seed)
+        torch.default_generator.manual_seed(seed)
         embedding = TokenEmbedding(len(vocabulary), d_model, pad_id=vocabulary.pad_id)
         encoding = SinusoidalPositionalEncoding(d_model, max_length=token_ids.shape[1])
         x = encoding(embedding(token_ids))

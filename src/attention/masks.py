@@ -39,8 +39,6 @@ def causal_mask(
     check_size("n_queries", n_queries)
     n_keys = n_queries if n_keys is None else n_keys
     check_size("n_keys", n_keys)
-    query = torch.arange(
-        n_keys - n_queries, n_keys, device=device
-    )  # the queries' positions among the keys
     key = torch.arange(n_keys, device=device)
+    query = torch.arange(n_keys - n_queries, n_keys, device=device)  # positions among the keys
     return key <= query[:, None]

@@ -109,7 +109,7 @@ def test_a_fully_masked_row_gives_zeros_and_finite_gradients(attend, dtype):
 
 
 def test_large_scores_do_not_overflow():
-    """In float16 the plain dot product, 40 · 40 · 64 = 102400, is above the largest number 65504."""
+    """In float16 the plain dot product, 40 · 40 · 64 = 102400, is above the largest, 65504."""
     x = torch.full((1, 2, 64), 40.0, dtype=torch.float16)
     output, weights = scaled_dot_product_attention(x, x, x)
     assert weights.tolist() == [[[0.5, 0.5], [0.5, 0.5]]]
