@@ -1,4 +1,4 @@
-"""What a mask does to scores and weights: padding, the future, both, and another sentence's keys."""
+"""What masks do to scores and weights: padding, the future, both, another sentence's keys."""
 
 from collections.abc import Sequence
 
