@@ -107,7 +107,7 @@ function panel(caption, body) {
 }
 
 function row(title, panels, note = "") {
-  return `<section class="line"><h4>${escape(title)}</h4><div class="panels">${panels.join("")}</div>${note ? `<p class="note">${escape(note)}</p>` : ""}</section>`;
+  return `<section class="line"><p class="title">${escape(title)}</p><div class="panels">${panels.join("")}</div>${note ? `<p class="note">${escape(note)}</p>` : ""}</section>`;
 }
 
 // The matrices of the last drawing, for the text alternative.
