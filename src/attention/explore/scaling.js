@@ -38,9 +38,11 @@ export default explorer({
     const { tokens, unscaled, divisors, equal, measured } = frame;
     const by = chosen(at);
     const heads = unscaled.shape[1];
-    const rows = Array.from({ length: heads }, (_, i) => `head ${i}`);
+    const named = Array.from({ length: heads }, (_, i) => `head ${i}`);
     const columns = tokens.map((word, i) => `${word} ${i}`);
     const share = room > 620 ? Math.floor((room - 40) / 3) : room;
+    // "−4.0" needs a cell of 30 pixels: where the word "head" takes that room, its number must do.
+    const rows = cellSize(share, tokens.length, named) < 30 ? named.map((_, i) => i) : named;
     const size = cellSize(share, tokens.length, rows, { most: 32 });
     const show = (name, tensor, largest, digits) =>
       matrix({
@@ -56,10 +58,10 @@ export default explorer({
     const wide = room > 620 ? Math.floor((room - 20) / 2) : Math.min(room, 420);
     const count = `${heads} ${heads === 1 ? "head" : "heads"} × ${tokens.length} queries`;
     return (
-      row(`Query "${tokens[at.query]} ${at.query}" against every key`, [
+      row(`Query "${tokens[at.query]} ${at.query}" against every key, a row for each head`, [
         panel("unscaled scores q·k", show("unscaled", unscaled, unscaled.largest, 1)),
-        panel("weights, divided by nothing", show("weights0", frame.weights0, 1)),
-        panel(`weights, divided by ${at.divisor} = ${number(divisors[by])}`, show(`weights${by}`, frame[`weights${by}`], 1)),
+        panel("weights, ÷ nothing", show("weights0", frame.weights0, 1)),
+        panel(`weights, ÷ ${at.divisor} = ${number(divisors[by])}`, show(`weights${by}`, frame[`weights${by}`], 1)),
       ]) +
       row(
         `The whole sentence, ${count}, divided by …`,
