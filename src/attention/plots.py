@@ -72,6 +72,7 @@ def plot_matrices(
         The picture; it keeps the matrices as ``values``.
 
     """
+    matrices = {title: matrix.detach().double() for title, matrix in matrices.items()}
     shapes = [matrix.shape for matrix in matrices.values()]
     across = min(per_line, len(shapes))
     down = -(-len(shapes) // across)
@@ -82,7 +83,6 @@ def plot_matrices(
     for spare in panels[len(shapes) :]:
         spare.remove()
     for panel, (title, matrix) in zip(panels, matrices.items(), strict=False):
-        matrix = matrix.detach().double()
         # Opacity, not lightness, carries the size, so that a page's own background shows through.
         opacity = 0.7 * matrix.abs() / (largest if signed else 1.0)
         hue = torch.where(matrix[..., None] < 0, torch.tensor(MINUS), torch.tensor(PLUS))

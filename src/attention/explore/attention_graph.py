@@ -1,0 +1,73 @@
+"""Attention as a weighted graph: tokens are nodes, weights are edges, one graph for each head."""
+
+from collections.abc import Sequence
+
+import torch
+from ipywidgets import Dropdown, SelectionSlider
+
+from attention.example import SENTENCES, running_example
+from attention.explore.explorer import D_MODELS, N_HEADS, Explorer, Frame, explorer
+from attention.masks import causal_mask, padding_mask
+from attention.multihead import MultiHeadAttention
+from attention.plots import Picture, plot_matrices
+
+
+def attention_graph_explorer(
+    sentences: Sequence[str] = SENTENCES,
+    *,
+    d_models: Sequence[int] = D_MODELS[:4],
+    n_heads: Sequence[int] = N_HEADS,
+    seed: int = 0,
+) -> Explorer:
+    """Explore a module's attention weights as graphs over the tokens, beside the same as maps.
+
+    Padding is masked; a causal mask can be added. The weights are random, as in a model that has
+    not been trained.
+
+    Args:
+        sentences: one of them is shown at a time.
+        d_models: the widths that the d_model slider offers.
+        n_heads: the head counts that the n_heads slider offers. A count that does not divide
+            d_model can be chosen: the picture then shows what ``MultiHeadAttention`` says.
+        seed: for the embedding table and the module's weights.
+
+    Returns:
+        The explorer, with controls ``sentence``, ``mask``, ``asks`` (whose edges are drawn),
+        ``d_model`` and ``n_heads``.
+    """
+
+    def frame(sentence: int, mask: str, d_model: int, n_heads: int) -> Frame:
+        example = running_example(d_model, sentences, seed=seed)
+        allowed = padding_mask(example.token_ids, example.vocabulary.pad_id)
+        if mask == "causal":
+            allowed = allowed & causal_mask(example.token_ids.shape[1])
+        with torch.random.fork_rng(devices=[]), torch.no_grad():
+            torch.manual_seed(seed)
+            module = MultiHeadAttention(d_model, n_heads).double()
+            _, weights = module(example.x.double(), mask=allowed)
+        return {"tokens": example.tokens[sentence], "weights": weights[sentence]}
+
+    def still(frame: Frame) -> Picture:
+        return plot_matrices(
+            {f"head {i}": weights for i, weights in enumerate(frame["weights"])},
+            rows=frame["tokens"],
+            columns=frame["tokens"],
+            signed=False,
+            alt="Attention weights of every head for the first sentence, one matrix for each head. "
+            "Read as a graph, each entry is an edge from the row's token to the column's.",
+        )
+
+    names = [(text, i) for i, text in enumerate(sentences)]
+    length = running_example(d_models[0], sentences, seed=seed).token_ids.shape[1]
+    controls = {
+        "sentence": Dropdown(options=names, value=0, description="sentence"),
+        "mask": Dropdown(options=["padding", "causal"], description="mask"),
+        "asks": Dropdown(
+            options=["all tokens", *(f"token {i}" for i in range(length))],
+            index=min(3, length),
+            description="asks",
+        ),
+        "d_model": SelectionSlider(options=d_models, value=8, description="d_model"),
+        "n_heads": SelectionSlider(options=n_heads, value=4, description="n_heads"),
+    }
+    return explorer("attention_graph", controls, frame, still)
