@@ -73,6 +73,6 @@ def embedding_explorer(
         "d_model": SelectionSlider(
             options=d_models, value=8 if 8 in d_models else d_models[0], description="d_model"
         ),
-        "positions": Checkbox(value=True, description="add positions", indent=False),
+        "positions": Checkbox(value=True, description="positions", indent=False),
     }
     return explorer("embedding", controls, frame, still)
