@@ -52,7 +52,7 @@ def run_torch(case: Case, theirs: nn.MultiheadAttention, *, need_weights: bool):
     )
 
 
-def compare(case: Case, ours, theirs, our_parameters, their_parameters, *, ulps: int = 16) -> None:
+def compare(case: Case, ours, theirs, our_parameters, their_parameters) -> None:
     """Compare (output, weights) and the gradients of inputs and parameters."""
     ours, theirs = [[y for y in pair if y is not None] for pair in (ours, theirs)]
     for actual, expected in zip(ours, theirs, strict=True):
@@ -61,9 +61,9 @@ def compare(case: Case, ours, theirs, our_parameters, their_parameters, *, ulps:
     ours = gradients(ours, case.inputs + our_parameters)
     theirs = gradients(theirs, case.inputs + their_parameters)
     for actual, expected in zip(ours[:n], theirs[:n], strict=True):
-        assert_close(actual, expected, ulps=ulps)
+        assert_close(actual, expected)
     ours, theirs = (torch.cat([g.flatten() for g in grads[n:]]) for grads in (ours, theirs))
-    assert_close(ours, theirs, ulps=ulps)
+    assert_close(ours, theirs)
 
 
 def in_torchs_order(module: MultiHeadAttention) -> list[nn.Parameter]:
