@@ -6,7 +6,8 @@ import re
 
 from sphinx.application import Sphinx
 
-# Entries of a list of sources: this role is deprecated, and the list around them only takes list items.
+# Entries of a list of sources: this role is deprecated, and the list around them only takes list
+# items.
 SOURCE = 'role="doc-biblioentry"'
 # The empty corner of a table whose first column is a heading: nobody can hear an empty header cell.
 EMPTY_HEADER = re.compile(r'<th class="head[^"]*">(?:<p>\s*</p>)?</th>')

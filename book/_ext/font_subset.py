@@ -10,8 +10,12 @@ from fontTools import subset
 from fontTools.ttLib import TTFont
 
 
-def write_subset(source: Path, characters: Iterable[str], target: Path, features: Iterable[str] = ()) -> None:
-    """Write `source` with only these characters to `target` (woff2), unless that is what `target` holds already."""
+def write_subset(
+    source: Path, characters: Iterable[str], target: Path, features: Iterable[str] = ()
+) -> None:
+    """Write `source` with only these characters to `target` (woff2), unless that is what `target`
+    holds already.
+    """
     text = "".join(sorted(set(characters)))
     stamp = hashlib.sha256(source.read_bytes() + text.encode()).hexdigest()
     stamp_file = target.with_suffix(".sha256")

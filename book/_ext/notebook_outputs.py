@@ -1,7 +1,8 @@
 """Pair what a notebook stored with what myst-nb made of it.
 
-myst-nb keeps an output's data in the document tree but drops its metadata. The extensions that need both (the
-alternative text of a picture, the state behind a widget) walk a page with `notebook_outputs`.
+myst-nb keeps an output's data in the document tree but drops its metadata. The extensions that need
+both (the alternative text of a picture, the state behind a widget) walk a page with
+`notebook_outputs`.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ def notebook_outputs(
         if cell.get("nb_element") != "cell_code":
             continue
         bundles = [
-            node for node in cell.findall(nodes.container) if node.get("nb_element") == "mime_bundle"
+            node
+            for node in cell.findall(nodes.container)
+            if node.get("nb_element") == "mime_bundle"
         ]
         stored = [
             output
@@ -48,7 +51,9 @@ def notebook_outputs(
             continue
         place = f"{name}, cell {cell['cell_index'] + 1}"
         if len(bundles) != len(stored):
-            raise ExtensionError(f"{place}: {len(stored)} outputs are stored, {len(bundles)} rendered")
+            raise ExtensionError(
+                f"{place}: {len(stored)} outputs are stored, {len(bundles)} rendered"
+            )
         for output, bundle in zip(stored, bundles, strict=True):
             yield Output(place, output, bundle)
 

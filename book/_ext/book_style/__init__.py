@@ -1,4 +1,6 @@
-"""How the book looks and introduces itself: one stylesheet over the theme's, and a description of every page."""
+"""How the book looks and introduces itself: one stylesheet over the theme's, and a description of
+every page.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """A page loads only what it uses.
 
-The stock page carries an icon library of 542 kB, its web fonts, a stylesheet with every icon and component of the
-theme, and scripts for features that the book does not have. Here every page gets one stylesheet with the rules that the
-book's pages use (`styles.py`), icons from a font cut down to them, and the scripts that do something on it.
+The stock page carries an icon library of 542 kB, its web fonts, a stylesheet with every icon and
+component of the theme, and scripts for features that the book does not have. Here every page gets
+one stylesheet with the rules that the book's pages use (`styles.py`), icons from a font cut down to
+them, and the scripts that do something on it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from sphinx.application import Sphinx
 
 from .styles import write_styles
 
-# Read by `write_styles` in this order: the theme's own, which its template adds, then what the extensions ask for.
+# Read by `write_styles` in this order: the theme's own, which its template adds, then what the
+# extensions ask for.
 THEME_STYLES = ("styles/theme.css", "styles/pydata-sphinx-theme.css")
 # sphinx_design's tabs are not used; the search page needs all of Sphinx's scripts, as they are.
 UNUSED_SCRIPTS = ("design-tabs.js",)
@@ -31,8 +33,8 @@ def trim_page(app: Sphinx, pagename: str, templatename: str, context: dict, doct
         return
     scripts = []
     for script in context["script_files"]:
-        # The theme's inline scripts set options of its version switcher, which the book does not have, and need
-        # another script to have run before.
+        # The theme's inline scripts set options of its version switcher, which the book does not
+        # have, and need another script to have run before.
         inline = not script.filename
         if not inline and not str(script.filename).endswith(UNUSED_SCRIPTS):
             scripts.append(deferred(script))
@@ -40,13 +42,19 @@ def trim_page(app: Sphinx, pagename: str, templatename: str, context: dict, doct
 
 
 def deferred(script):
-    """The same script, run after the page is read: in the order of the page, and without holding up its text."""
+    """The same script, run after the page is read: in the order of the page, and without holding up
+    its text.
+    """
     attributes = {key: value for key, value in script.attributes.items() if key != "async"}
-    return type(script)(script.filename, priority=script.priority, **{**attributes, "defer": "defer"})
+    return type(script)(
+        script.filename, priority=script.priority, **{**attributes, "defer": "defer"}
+    )
 
 
 def link_to_notebook(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
-    """One link that downloads the notebook, in place of the theme's menu, which needs Bootstrap's script (24 kB)."""
+    """One link that downloads the notebook, in place of the theme's menu, which needs Bootstrap's
+    script (24 kB).
+    """
     buttons = []
     for button in context.get("header_buttons", []):
         if button.get("label") != "download-buttons":

@@ -1,14 +1,18 @@
-"""One stylesheet for all pages: the rules of every stylesheet that can match something on some page."""
+"""One stylesheet for all pages: the rules of every stylesheet that can match something on some
+page.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import re
 from pathlib import Path
 
 import tinycss2
-from font_subset import write_subset
 from sphinx.application import Sphinx
+
+from font_subset import write_subset
 
 CLASSES_AND_IDS = re.compile(r"""\b(?:class|id|for|href)=["']([^"']*)["']""")
 IMPORT = re.compile(r"""@import\s+(?:url\()?["']?([^"')]+)["']?\)?\s*;""")
@@ -24,7 +28,9 @@ def write_styles(app: Sphinx, exception: Exception | None) -> None:
     target = static / "page.css"
     styles = [with_imports(static / name) for name in app.page_styles]
     used = used_names(Path(app.outdir))
-    stamp = "/* " + hashlib.sha256("\n".join([*styles, *sorted(used)]).encode()).hexdigest() + " */\n"
+    stamp = (
+        "/* " + hashlib.sha256("\n".join([*styles, *sorted(used)]).encode()).hexdigest() + " */\n"
+    )
     if target.exists() and target.read_text(encoding="utf-8").startswith(stamp):
         return
     kept = []
@@ -37,7 +43,9 @@ def write_styles(app: Sphinx, exception: Exception | None) -> None:
 
 def with_imports(path: Path) -> str:
     """A stylesheet with those it imports in their place."""
-    return IMPORT.sub(lambda match: with_imports(path.parent / match[1]), path.read_text(encoding="utf-8"))
+    return IMPORT.sub(
+        lambda match: with_imports(path.parent / match[1]), path.read_text(encoding="utf-8")
+    )
 
 
 def used_names(outdir: Path) -> set[str]:
@@ -48,7 +56,9 @@ def used_names(outdir: Path) -> set[str]:
         for value in CLASSES_AND_IDS.findall(text):
             used |= set(WORD.findall(value))
         used |= {
-            word for source in re.findall(r"<script.*?</script>", text, re.DOTALL) for word in WORD.findall(source)
+            word
+            for source in re.findall(r"<script.*?</script>", text, re.DOTALL)
+            for word in WORD.findall(source)
         }
     for script in (outdir / "_static").glob("**/*.js"):
         if script.name not in ("fontawesome.js", "bootstrap.js"):  # on no page
@@ -64,9 +74,14 @@ def keep_used(rules: list, used: set[str]) -> str:
             if selectors:
                 prelude = ",".join(tinycss2.serialize(each).strip() for each in selectors)
                 kept.append(f"{prelude}{{{minified(rule.content)}}}")
-        elif rule.type == "at-rule" and rule.at_keyword in ("media", "supports", "layer") and rule.content:
+        elif (
+            rule.type == "at-rule"
+            and rule.at_keyword in ("media", "supports", "layer")
+            and rule.content
+        ):
             inner = keep_used(
-                tinycss2.parse_rule_list(rule.content, skip_comments=True, skip_whitespace=True), used
+                tinycss2.parse_rule_list(rule.content, skip_comments=True, skip_whitespace=True),
+                used,
             )
             if inner:
                 kept.append(f"@{rule.at_keyword}{tinycss2.serialize(rule.prelude)}{{{inner}}}")
@@ -86,10 +101,11 @@ def split_at_commas(prelude: list) -> list[list]:
 
 
 def names(selector: list) -> set[str]:
-    """The classes and ids that an element needs, so that the selector can match. What stands inside :not(…), :is(…)
-    or [attribute] is not looked at."""
+    """The classes and ids that an element needs, so that the selector can match. What stands inside
+    :not(…), :is(…) or [attribute] is not looked at.
+    """
     found = {token.value for token in selector if token.type == "hash"}
-    for first, second in zip(selector, selector[1:], strict=False):
+    for first, second in itertools.pairwise(selector):
         if first == "." and second.type == "ident":
             found.add(second.value)
     return found
@@ -103,7 +119,9 @@ def rebase(sheet: str, folder: Path) -> str:
     """Addresses of the stylesheet's own folder, seen from `_static`."""
     if folder == Path("."):
         return sheet
-    return re.sub(r'url\("?(?!data:|\.\./|https?:|#)([^")]+)"?\)', rf'url("{folder.as_posix()}/\1")', sheet)
+    return re.sub(
+        r'url\("?(?!data:|\.\./|https?:|#)([^")]+)"?\)', rf'url("{folder.as_posix()}/\1")', sheet
+    )
 
 
 def write_icon_fonts(static: Path, sheet: str) -> str:

@@ -1,7 +1,8 @@
-"""Mathematics as MathML, made when the book is built: a page loads no script to typeset an equation.
+"""Mathematics as MathML, made when the book is built: a page loads no script to typeset an
+equation.
 
-`convert.py` turns LaTeX into MathML. The font is STIX Two Math, taken from the package ziamath and cut down to the
-characters that the pages use.
+`convert.py` turns LaTeX into MathML. The font is STIX Two Math, taken from the package ziamath and
+cut down to the characters that the pages use.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from .convert import UnknownCommand, to_mathml
 from .font import write_font
 
 LOGGER = logging.getLogger(__name__)
+# An equation wider than the page scrolls inside its own box. The theme's script makes boxes of its
+# class for wide tables reachable by keyboard where they really scroll; this box takes part in that.
+SCROLLING = "math-scroll pst-scrollable-table-container"
 
 
 def mathml(node: nodes.Node, display: bool) -> str:
@@ -33,10 +37,8 @@ def visit_math(self, node: nodes.math) -> None:
 
 
 def visit_math_block(self, node: nodes.math_block) -> None:
-    # An equation wider than the page scrolls inside its own box. The theme's script makes boxes of its class for wide
-    # tables reachable by keyboard where they really scroll; the equation's box takes part in that.
     self.body.append(self.starttag(node, "div", CLASS="math-block"))
-    self.body.append(f'<div class="math-scroll pst-scrollable-table-container">{mathml(node, display=True)}</div>')
+    self.body.append(f'<div class="{SCROLLING}">{mathml(node, display=True)}</div>')
     if node["number"]:
         self.body.append(f'<span class="eqno">({get_node_equation_number(self, node)})</span>')
     self.body.append("</div>\n")

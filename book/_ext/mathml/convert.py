@@ -1,21 +1,25 @@
 """LaTeX to MathML: latex2mathml, and what it does not do by itself.
 
-Browsers implement MathML Core. latex2mathml writes some of the older MathML 3, and knows no `aligned`. The passes below
-close the gap for what the book uses; a command that nobody knows is an error instead of red text on the page.
+Browsers implement MathML Core. latex2mathml writes some of the older MathML 3, and knows no
+`aligned`. The passes below close the gap for what the book uses; a command that nobody knows is an
+error instead of red text on the page.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from xml.etree import ElementTree
 
 from latex2mathml.converter import convert
 
 # Environments that differ only in how TeX numbers or nests them.
-ALIGNED = re.compile(r"\\(begin|end)\{(?:aligned|align|split|gathered|gather\*?|multline\*?|equation\*?)\}")
+ALIGNED = re.compile(
+    r"\\(begin|end)\{(?:aligned|align|split|gathered|gather\*?|multline\*?|equation\*?)\}"
+)
 STARRED_OPERATOR = re.compile(r"\\operatorname\*")
-# The first letters of the mathematical alphabets (upper case, lower case): MathML Core has no other mathvariant
-# than "normal".
+# The first letters of the mathematical alphabets (upper case, lower case): MathML Core has no other
+# mathvariant than "normal".
 ALPHABETS = {
     "bold": (0x1D400, 0x1D41A),
     "italic": (0x1D434, 0x1D44E),
@@ -59,17 +63,23 @@ def refuse_unknown(root: ElementTree.Element, latex: str) -> None:
 
 
 def join_upright_letters(root: ElementTree.Element) -> None:
-    r"""\mathrm{key} comes as three upright letters: one identifier of three letters is upright by itself."""
+    r"""\mathrm{key} comes as three upright letters: one identifier of three letters is upright by
+    itself.
+    """
     for parent in root.iter():
         children = list(parent)
-        for first, second in zip(children, children[1:], strict=False):
-            if all(each.tag == "mi" and each.get("mathvariant") == "normal" for each in (first, second)):
+        for first, second in itertools.pairwise(children):
+            if all(
+                each.tag == "mi" and each.get("mathvariant") == "normal" for each in (first, second)
+            ):
                 second.text = first.text + second.text
                 parent.remove(first)
 
 
 def name_functions(element: ElementTree.Element) -> None:
-    r"""\operatorname, \infty and \top come as operators, with an operator's space on both sides: they are names."""
+    r"""\operatorname, \infty and \top come as operators, with an operator's space on both sides:
+    they are names.
+    """
     if element.tag == "mo" and element.text and (element.text.isalpha() or element.text in "∞⊤⊥∅"):
         element.tag = "mi"
 
@@ -80,7 +90,9 @@ def use_alphabet(element: ElementTree.Element) -> None:
         del element.attrib["mathvariant"]
     if variant in ALPHABETS:
         upper, lower = ALPHABETS[variant]
-        element.text = "".join(in_alphabet(letter, variant, upper, lower) for letter in element.text)
+        element.text = "".join(
+            in_alphabet(letter, variant, upper, lower) for letter in element.text
+        )
         del element.attrib["mathvariant"]
 
 
@@ -97,7 +109,9 @@ def in_alphabet(letter: str, variant: str, upper: int, lower: int) -> str:
 def style_by_css(element: ElementTree.Element) -> None:
     """MathML Core leaves the look of tables to CSS: `math.css` aligns cells by these classes."""
     if element.tag == "mtable":
-        if element.get("columnspacing", "").startswith("0em"):  # align: nothing between a term and its "="
+        if element.get("columnspacing", "").startswith(
+            "0em"
+        ):  # align: nothing between a term and its "="
             element.set("class", "aligned")
         for attribute in ("rowspacing", "columnspacing", "columnalign", "rowlines", "columnlines"):
             element.attrib.pop(attribute, None)

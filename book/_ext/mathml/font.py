@@ -7,8 +7,9 @@ import re
 from importlib.resources import files
 from pathlib import Path
 
-from font_subset import write_subset
 from sphinx.application import Sphinx
+
+from font_subset import write_subset
 
 MATH = re.compile(r"<math\b.*?</math>", re.DOTALL)
 TAG = re.compile(r"<[^>]*>")
@@ -26,11 +27,15 @@ def write_font(app: Sphinx, exception: Exception | None) -> None:
 
 
 def used_characters(outdir: Path) -> set[str]:
-    """Every character of every equation, and what it becomes: one letter alone is drawn as mathematical italic."""
+    """Every character of every equation, and what it becomes: one letter alone is drawn as
+    mathematical italic.
+    """
     used = {RADICAL, "ℎ"}
     for page in outdir.glob("**/*.html"):
         for equation in MATH.findall(page.read_text(encoding="utf-8")):
             used |= set(html.unescape(TAG.sub("", equation)))
     for first, last, italic in (("A", "Z", 0x1D434), ("a", "z", 0x1D44E), ("α", "ω", 0x1D6FC)):
-        used |= {chr(italic + ord(letter) - ord(first)) for letter in used if first <= letter <= last}
+        used |= {
+            chr(italic + ord(letter) - ord(first)) for letter in used if first <= letter <= last
+        }
     return used

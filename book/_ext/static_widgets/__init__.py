@@ -1,9 +1,10 @@
 """Widgets that work on the published page, without a kernel.
 
-myst-nb shows a widget by loading Jupyter's whole widget manager from another host. This extension puts the widget's
-saved state into the page instead, and `host.js` beside this file brings it to life. What reaches the page is checked
-when the book is built: a view without saved state, a type that the host does not know, or a widget without a static
-picture stops the build and names the notebook and the cell.
+myst-nb shows a widget by loading Jupyter's whole widget manager from another host. This extension
+puts the widget's saved state into the page instead, and `host.js` beside this file brings it to
+life. What reaches the page is checked when the book is built: a view without saved state, a type
+that the host does not know, or a widget without a static picture stops the build and names the
+notebook and the cell.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from pathlib import Path
 
 from docutils import nodes
 from myst_nb.sphinx_ import NbMetadataCollector
-from notebook_outputs import Output, notebook_outputs, part, read_notebook
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
+
+from notebook_outputs import Output, notebook_outputs, part, read_notebook
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 STATE = "application/vnd.jupyter.widget-state+json"
@@ -44,11 +46,15 @@ APPEARANCE = ("layout", "style")  # the book's stylesheet decides how a control 
 
 
 class static_widget(nodes.General, nodes.Element):
-    """One widget: `state` is what host.js reads; the child is the picture for pages without JavaScript."""
+    """One widget: `state` is what host.js reads; the child is the picture for pages without
+    JavaScript.
+    """
 
 
 class shared_sources(nodes.General, nodes.Element):
-    """The modules and stylesheets of a page's anywidgets, each one once however many views share it."""
+    """The modules and stylesheets of a page's anywidgets, each one once however many views share
+    it.
+    """
 
 
 def replace_widgets(app: Sphinx, doctree: nodes.document) -> None:
@@ -74,15 +80,17 @@ def widget_node(output: Output, state: dict) -> static_widget:
     picture = part(output.bundle, "image/png")
     if picture is None:
         raise ExtensionError(
-            f"{output.place}: the widget has no static picture. Add an image/png to its output: it is shown in "
-            "print and where JavaScript is off"
+            f"{output.place}: the widget has no static picture. Add an image/png to its output: "
+            "it is shown in print and where JavaScript is off"
         )
     picture["loading"] = "lazy"  # while it is hidden, it is not fetched
     return static_widget("", picture, state=state)
 
 
 def reachable_models(root: str, saved: dict, place: str) -> list[str]:
-    """The ids of the models that a view needs: what it refers to, and the links that touch any of these."""
+    """The ids of the models that a view needs: what it refers to, and the links that touch any of
+    these.
+    """
     found: list[str] = []
     waiting = [root]
     while waiting:
@@ -91,8 +99,8 @@ def reachable_models(root: str, saved: dict, place: str) -> list[str]:
             continue
         if model_id not in saved:
             raise ExtensionError(
-                f"{place}: the notebook holds no saved state for the widget {model_id}. Run it again and save it "
-                "with its widget state"
+                f"{place}: the notebook holds no saved state for the widget {model_id}. "
+                "Run it again and save it with its widget state"
             )
         check_type(saved[model_id], place)
         found.append(model_id)
@@ -111,7 +119,8 @@ def check_type(model: dict, place: str) -> None:
         return
     known = ", ".join(sorted(known.removesuffix("Model") for known in [*TRAITS, "AnyModel"]))
     raise ExtensionError(
-        f"{place}: the static host does not know the widget type {name} ({module}). It knows {known}"
+        f"{place}: the static host does not know the widget type {name} ({module}). "
+        f"It knows {known}"
     )
 
 
@@ -147,7 +156,9 @@ def slim(model: dict, sources: list[str]) -> dict:
                     sources.append(state[trait])
                 kept[trait] = sources.index(state[trait])
     else:
-        kept = {key: state[key] for key in TRAITS[model["model_name"]] if state.get(key) is not None}
+        kept = {
+            key: state[key] for key in TRAITS[model["model_name"]] if state.get(key) is not None
+        }
     if state.get("_dom_classes"):
         kept["_dom_classes"] = state["_dom_classes"]
     slimmed = {"type": model["model_name"], "state": kept}
@@ -159,7 +170,9 @@ def slim(model: dict, sources: list[str]) -> dict:
 
 
 def script(data: object, css_class: str = "") -> str:
-    """JSON inside a script element: "<" is written as an escape, so that nothing in it can end the element."""
+    """JSON inside a script element: "<" is written as an escape, so that nothing in it can end the
+    element.
+    """
     body = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     return f'<script type="application/json"{css_class}>{body}</script>'
 
@@ -178,7 +191,9 @@ def visit_shared_sources(self, node: shared_sources) -> None:
     raise nodes.SkipNode
 
 
-def add_host(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None) -> None:
+def add_host(
+    app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None
+) -> None:
     if doctree is not None and next(doctree.findall(static_widget), None) is not None:
         app.add_js_file("static_widgets/host.js", loading_method="defer")
 
