@@ -40,8 +40,8 @@ export default explorer({
     const heads = Array.from({ length: every.shape[1] }, (_, i) => `head ${i}`);
     const same = shape?.at(-2) === 1 ? ", the same for every query" : "";
     return (
-      row(`Mask: ${at.mask}`, [
-        panel(shape ? `(${shape.join(", ")})${same}` : "no mask is given", show("mask", mask, 1, "0")),
+      row(`Mask: ${at.mask}${same}`, [
+        panel(`${shape ? `(${shape.join(", ")})` : "not given"}: 1 = may attend`, show("mask", mask, 1, "0")),
         panel("scores of head 0", matrix({ name: "scores", tensor: scores, rows, columns, size })),
       ]) +
       row("The mask acts on the scores, then softmax makes weights", [
