@@ -1,6 +1,6 @@
 """Time and peak memory of the book's multi-head attention beside torch's, in one run.
 
-    python benchmarks/layers.py
+    python -m benchmarks.layers
 
 Every layer does self-attention on the same input, forward alone (evaluation, no gradients) and
 forward with backward (training, gradients for the input and every weight). Times come in rounds: in

@@ -150,7 +150,8 @@ async () => {
   window.scrollTo({top: 0, behavior: "instant"});
   await frame();
   const widgets = [...document.querySelectorAll(".static-widget")];
-  return widgets.map(widget => widget.dataset.mounted ?? "never started");
+  const drawn = widget => widget.querySelector("[data-picture]")?.childElementCount;
+  return widgets.map(widget => drawn(widget) ? widget.dataset.mounted : "nothing is drawn");
 }
 """
 
