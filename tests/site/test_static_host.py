@@ -424,3 +424,8 @@ def test_picture_without_alternative_text_fails_the_build(tmp_path, widgets):
 def test_widget_without_picture_fails_the_build(tmp_path, widgets):
     write_notebook(tmp_path, "index", [widget_cell(ipywidgets.IntSlider(), picture=False)])
     assert_build_fails(tmp_path, "index.ipynb, cell 2", "no static picture")
+
+
+def test_equation_that_cannot_be_typeset_fails_the_build(tmp_path, widgets):
+    write_notebook(tmp_path, "index", [new_markdown_cell(r"$\sofmax(x)$")])
+    assert_build_fails(tmp_path, "index.ipynb", r"\sofmax is not known")

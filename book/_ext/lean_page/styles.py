@@ -4,7 +4,6 @@ page.
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import re
 from pathlib import Path
@@ -25,20 +24,14 @@ def write_styles(app: Sphinx, exception: Exception | None) -> None:
     if exception is not None or not hasattr(app, "page_styles"):  # no page was written
         return
     static = Path(app.outdir) / "_static"
-    target = static / "page.css"
-    styles = [with_imports(static / name) for name in app.page_styles]
     used = used_names(Path(app.outdir))
-    stamp = (
-        "/* " + hashlib.sha256("\n".join([*styles, *sorted(used)]).encode()).hexdigest() + " */\n"
-    )
-    if target.exists() and target.read_text(encoding="utf-8").startswith(stamp):
-        return
     kept = []
-    for name, style in zip(app.page_styles, styles, strict=True):
+    for name in app.page_styles:
+        style = with_imports(static / name)
         rules = tinycss2.parse_stylesheet(style, skip_comments=True, skip_whitespace=True)
         kept.append(rebase(keep_used(rules, used), Path(name).parent))
     sheet = write_icon_fonts(static, "\n".join(kept))
-    target.write_text(stamp + sheet, encoding="utf-8")
+    (static / "page.css").write_text(sheet, encoding="utf-8")
 
 
 def with_imports(path: Path) -> str:

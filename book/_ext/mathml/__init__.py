@@ -14,7 +14,7 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 
-from .convert import UnknownCommand, to_mathml
+from .convert import Untypesettable, to_mathml
 from .font import write_font
 
 LOGGER = logging.getLogger(__name__)
@@ -26,7 +26,7 @@ SCROLLING = "math-scroll pst-scrollable-table-container"
 def mathml(node: nodes.Node, display: bool) -> str:
     try:
         return to_mathml(node.astext(), display)
-    except UnknownCommand as error:
+    except Untypesettable as error:
         LOGGER.warning("mathematics: %s", error, location=node, type="mathml")
         return ""
 

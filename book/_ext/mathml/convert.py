@@ -28,26 +28,51 @@ ALPHABETS = {
     "monospace": (0x1D670, 0x1D68A),
 }
 BOLD_ITALIC_GREEK = 0x1D736 - ord("α")
+FUNCTIONS = (
+    "arg",
+    "cos",
+    "det",
+    "exp",
+    "inf",
+    "lim",
+    "ln",
+    "log",
+    "max",
+    "min",
+    "sin",
+    "sup",
+    "tan",
+)
+THIN_SPACE = "0.1667em"
+# Written as operators by latex2mathml, with an operator's space on both sides.
+NAMES = "∞⊤⊥∅…"
 
 
-class UnknownCommand(ValueError):
-    pass
+# Elements whose children are their parts, not a row, and how many parts they have.
+PARTS = {"mfrac": 2, "mroot": 2, "msub": 2, "msup": 2, "msubsup": 3}
+PARTS |= {"munder": 2, "mover": 2, "munderover": 3}
+
+
+class Untypesettable(ValueError):
+    """LaTeX that does not become an equation."""
 
 
 def to_mathml(latex: str, display: bool) -> str:
     latex = STARRED_OPERATOR.sub(r"\\operatorname", ALIGNED.sub(r"\\\1{align*}", latex))
-    markup = convert(latex.strip(), display="block" if display else "inline")
     try:
+        markup = convert(latex.strip(), display="block" if display else "inline")
         root = ElementTree.fromstring(markup)
-    except ElementTree.ParseError as error:
-        raise UnknownCommand(f"cannot be read ({error}): {latex}") from None
+    except Exception as error:  # the errors of latex2mathml share no class of their own
+        raise Untypesettable(f"{type(error).__name__} {error} in {latex}") from error
     strip_namespace(root)
     refuse_unknown(root, latex)
     join_upright_letters(root)
+    functions = name_functions(root)
     for element in root.iter():
-        name_functions(element)
         use_alphabet(element)
         style_by_css(element)
+        set_apart(element, functions)
+        sign(element)
     return ElementTree.tostring(root, encoding="unicode", short_empty_elements=False)
 
 
@@ -59,7 +84,9 @@ def strip_namespace(root: ElementTree.Element) -> None:
 def refuse_unknown(root: ElementTree.Element, latex: str) -> None:
     for element in root.iter():
         if element.text and ("\\" in element.text or element.text == "&"):
-            raise UnknownCommand(f"{element.text} is not known, in {latex}")
+            raise Untypesettable(f"{element.text} is not known, in {latex}")
+        if len(element) != PARTS.get(element.tag, len(element)):
+            raise Untypesettable(f"<{element.tag}> lacks a part, in {latex}")
 
 
 def join_upright_letters(root: ElementTree.Element) -> None:
@@ -76,12 +103,49 @@ def join_upright_letters(root: ElementTree.Element) -> None:
                 parent.remove(first)
 
 
-def name_functions(element: ElementTree.Element) -> None:
-    r"""\operatorname, \infty and \top come as operators, with an operator's space on both sides:
-    they are names.
+def name_functions(root: ElementTree.Element) -> set[ElementTree.Element]:
+    r"""Names are identifiers, also those that come as operators. Returns the names of functions."""
+    functions = set()
+    for element in root.iter():
+        word = element.text or ""
+        if element.tag == "mo" and word and (word.isalpha() or word in NAMES):
+            element.tag = "mi"
+            if word.isalpha():  # from \operatorname
+                functions.add(element)
+        elif element.tag == "mi" and word in FUNCTIONS:
+            functions.add(element)
+    return functions
+
+
+def set_apart(element: ElementTree.Element, functions: set[ElementTree.Element]) -> None:
+    """A thin space between a function's name and what stands beside it, unless that is an operator
+    or a bracket: log a, but log(a).
     """
-    if element.tag == "mo" and element.text and (element.text.isalpha() or element.text in "∞⊤⊥∅"):
-        element.tag = "mi"
+    children = list(element)
+    if element.tag in PARTS:
+        return
+    for first, second in itertools.pairwise(children):
+        named = is_function(first, functions) or is_function(second, functions)
+        if named and not {"mo", "mspace"} & {first.tag, second.tag} and is_shown(first):
+            space = ElementTree.Element("mspace", width=THIN_SPACE)
+            element.insert(list(element).index(second), space)
+
+
+def is_function(element: ElementTree.Element, functions: set[ElementTree.Element]) -> bool:
+    """The name itself, or with its subscript: log₂."""
+    base = element[0] if element.tag.startswith(("msu", "munder")) and len(element) else element
+    return base in functions
+
+
+def is_shown(element: ElementTree.Element) -> bool:
+    return bool(element.text or len(element))
+
+
+def sign(element: ElementTree.Element) -> None:
+    """A minus after another operator is a sign: no space follows it."""
+    for first, second in itertools.pairwise(element):
+        if first.tag == second.tag == "mo" and second.text in "−+±" and first.text not in ")]}|‖!":
+            second.set("form", "prefix")
 
 
 def use_alphabet(element: ElementTree.Element) -> None:
@@ -109,9 +173,8 @@ def in_alphabet(letter: str, variant: str, upper: int, lower: int) -> str:
 def style_by_css(element: ElementTree.Element) -> None:
     """MathML Core leaves the look of tables to CSS: `math.css` aligns cells by these classes."""
     if element.tag == "mtable":
-        if element.get("columnspacing", "").startswith(
-            "0em"
-        ):  # align: nothing between a term and its "="
+        # Of the environment align: nothing stands between a term and its "=".
+        if element.get("columnspacing", "").startswith("0em"):
             element.set("class", "aligned")
         for attribute in ("rowspacing", "columnspacing", "columnalign", "rowlines", "columnlines"):
             element.attrib.pop(attribute, None)

@@ -1,0 +1,108 @@
+"""The book's small Sphinx extensions by themselves: equations, the stylesheet, the fonts."""
+
+import re
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from xml.etree import ElementTree
+
+import pytest
+import tinycss2
+from fontTools.ttLib import TTFont
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "book" / "_ext"))
+
+from accessible_html import mend
+from lean_page.styles import keep_used
+from mathml.convert import Untypesettable, to_mathml
+from mathml.font import used_characters, write_font
+
+
+def shown(latex):
+    """The words of an equation, with a space where the page shows one."""
+    markup = re.sub(r"<mspace[^>]*>", " ", to_mathml(latex, display=False))
+    return re.sub(r"<[^>]*>", "", markup)
+
+
+@pytest.mark.parametrize(
+    ("latex", "words"),
+    [
+        (r"\log a", "log a"),
+        (r"a \log b", "a log b"),
+        (r"\log(a)", "log(a)"),
+        (r"\log_2 a", "log2 a"),
+        (r"\operatorname{softmax}(S)", "softmax(S)"),
+        (r"\operatorname*{argmax}_i a_i", "argmaxi ai"),
+        (r"d_{\mathrm{key}}", "dkey"),
+        (r"\boldsymbol{\mu} \mathbf{x} \mathcal{N} \mathbb{R}", "𝝁𝐱𝒩ℝ"),
+    ],
+)
+def test_equations_say(latex, words):
+    assert shown(latex) == words
+
+
+def test_a_word_is_one_upright_identifier():
+    for latex in (r"\mathrm{key}", r"\operatorname{key}"):
+        [identifier] = ElementTree.fromstring(to_mathml(latex, display=False)).iter("mi")
+        assert (identifier.text, identifier.attrib) == ("key", {})
+
+
+def test_aligned_equations_are_a_table():
+    latex = r"\begin{aligned} a &= b + c \\ &= d \end{aligned}"
+    root = ElementTree.fromstring(to_mathml(latex, display=True))
+    assert root.get("display") == "block"
+    cells = [[cell.get("class") for cell in row] for row in root.iter("mtr")]
+    assert cells == [["right", "left"]] * 2
+
+
+def test_only_mathml_core_is_left():
+    matrix = r"\begin{bmatrix} 1 & 2 \\ 3 & 4 \end{bmatrix}"
+    latex = matrix + r"\mathrm{T} \mathsf{T} \begin{cases} a & b \end{cases}"
+    for element in ElementTree.fromstring(to_mathml(latex, display=True)).iter():
+        assert element.get("mathvariant") in (None, "normal")
+        assert element.get("columnalign") is None
+
+
+@pytest.mark.parametrize("latex", [r"\sofmax x", r"a & b", r"\frac{1}", r"x^a^b", r"\left( x"])
+def test_what_cannot_be_typeset_is_refused(latex):
+    with pytest.raises(Untypesettable):
+        to_mathml(latex, display=False)
+
+
+def test_the_font_holds_what_the_equations_show_and_its_licence(tmp_path):
+    equation = to_mathml(r"\sqrt{d_k} \sum_i \alpha_i \in \mathbb{R}", display=True)
+    (tmp_path / "page.html").write_text(f"<p>not ζ</p>{equation}", encoding="utf-8")
+    write_font(SimpleNamespace(outdir=tmp_path, builder=SimpleNamespace(format="html")), None)
+    font = TTFont(tmp_path / "_static" / "mathml" / "math.woff2")
+    characters = set(map(chr, font.getBestCmap()))
+    assert {"√", "∑", "∈", "ℝ", "𝑑", "𝛼"} <= characters
+    assert used_characters(tmp_path) >= characters - {"∋"}  # the mirror image of ∈ comes with it
+    assert "ζ" not in characters
+    assert "MATH" in font
+    assert "SIL Open Font License" in font["name"].getDebugName(13)
+    variants = font["MATH"].table.MathVariants
+    radical = variants.VertGlyphCoverage.glyphs.index(font.getBestCmap()[ord("√")])
+    signs = variants.VertGlyphConstruction[radical].MathGlyphVariantRecord
+    widths = {font["hmtx"][sign.VariantGlyph][0] for sign in signs}
+    assert len(signs) > 2 and len(widths) == 1, "a wider radical leaves a gap behind every root"
+
+
+@pytest.mark.parametrize(
+    ("css", "kept"),
+    [
+        (".on{a:b}.off{a:b}", ".on{a:b}"),
+        (".on,.off p{a:b}", ".on{a:b}"),
+        ("#on.on:not(.off){a:b}", "#on.on:not(.off){a:b}"),
+        ("p > .off, a[href]{a:b}", "a[href]{a:b}"),
+        ("@media print{.off{a:b}}", ""),
+        ("@media print{.on{a:b}}", "@media print{.on{a:b}}"),
+    ],
+)
+def test_a_rule_stays_where_something_can_match_it(css, kept):
+    assert keep_used(tinycss2.parse_stylesheet(css), {"on"}) == kept
+
+
+def test_an_empty_header_cell_becomes_a_plain_one():
+    context = {"body": '<tr><th class="head"><p></p></th><th class="head"><p>here</p></th></tr>'}
+    mend(None, "page", "page.html", context, None)
+    assert context["body"] == '<tr><td></td><th class="head"><p>here</p></th></tr>'
