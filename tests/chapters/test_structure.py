@@ -20,7 +20,7 @@ NUMBERED = [path for path in PATHS if path.stem != "index"]
 PAGES = sorted(PATHS[0].parent.glob("*.md")) if PATHS else []
 
 BANNED = re.compile(r"\b(simply|just|obviously|of course)\b", re.IGNORECASE)
-NBVAL = re.compile(r"^# *(NBVAL_\w+|PYTEST_VALIDATE_\w+)$", re.MULTILINE)
+NBVAL = re.compile(r"NBVAL_\w+|PYTEST_VALIDATE_\w+")
 NBVAL_WITH_REASON = re.compile(r"^# *NBVAL_IGNORE_OUTPUT\n# +\S.{15,}", re.MULTILINE)
 LOADED_FROM_ELSEWHERE = re.compile(
     r"""(?:!\[[^\]]*\]\(|(?:src|srcset|poster|action)\s*=\s*["']?|url\(["']?|@import\s+["']?"""
@@ -160,7 +160,9 @@ def test_outputs_left_uncompared_are_few_and_say_why():
             assert not [t for t in cell.metadata.get("tags", []) if t.startswith("nbval")], (
                 "use the comment, which has room for a reason"
             )
-    assert len(markers) == len(reasons), f"a marker without a reason: {markers}"
+    assert len(markers) == len(reasons), (
+        f"nbval needs a line `# NBVAL_IGNORE_OUTPUT` alone, a reader the reason below it: {markers}"
+    )
     assert len(markers) <= 5, markers
 
 
