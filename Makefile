@@ -33,7 +33,8 @@ help: ## list these targets
 serve: book ## build the book and serve it on 127.0.0.1 (PORT=8000)
 	@echo
 	@echo "The book is at http://127.0.0.1:$(PORT)/ (stop with Ctrl-C)"
-	@$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory $(PAGES)
+	@$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory $(PAGES) \
+		|| { echo "Port $(PORT) could not be used. Try another: make serve PORT=8001"; exit 1; }
 
 book: $(BUILT) ## build the pages into _build/html; a warning is an error
 
