@@ -136,11 +136,9 @@ def html(tmp_path_factory):
     unused = Probe()
     unused.data = b"not on any page"
     prose = new_markdown_cell("\n\n".join(f"Paragraph {i}." for i in range(120)))
-    write_notebook(
-        folder,
-        "index",
-        [widget_cell(first.add_class("first")), prose, widget_cell(second.add_class("second"))],
-    )
+    last = widget_cell(second)
+    last.metadata.tags = ["remove-input"]  # no button above it that the Tab key would stop at
+    write_notebook(folder, "index", [widget_cell(first), prose, last])
 
     ipywidgets.Widget.close_all()
     kinds = [
