@@ -17,11 +17,12 @@ export default explorer({
         matrix({ name: `weights ${i}`, tensor: weights.at(i), rows: tokens, columns: tokens, size, largest: weights.largest }),
       ),
     );
-    const wide = cellSize(room, output.shape[1], tokens, { most: 28 });
+    const wide = cellSize(room, output.shape[1], tokens, { most: 34 });
     return (
       row("Who attends to whom: each row asks, its weights sum to 1", maps, `Full colour is the largest weight of this frame, ${number(weights.largest)}.`) +
       row(`What comes out: (${tokens.length}, ${output.shape[1]}), a new vector for each token`, [
-        panel("output", matrix({ name: "output", tensor: output, rows: tokens, size: wide })),
+        // As high as a line of text, where many columns make narrow cells.
+        panel("output", matrix({ name: "output", tensor: output, rows: tokens, size: wide, high: Math.max(wide, 14) })),
       ])
     );
   },

@@ -60,7 +60,11 @@ def multihead_explorer(
     names = [(text, i) for i, text in enumerate(sentences)]
     controls = {
         "sentence": Dropdown(options=names, value=0, description="sentence"),
-        "d_model": SelectionSlider(options=d_models, value=8, description="d_model"),
-        "n_heads": SelectionSlider(options=n_heads, value=4, description="n_heads"),
+        "d_model": SelectionSlider(
+            options=d_models, value=8 if 8 in d_models else d_models[0], description="d_model"
+        ),
+        "n_heads": SelectionSlider(
+            options=n_heads, value=4 if 4 in n_heads else n_heads[0], description="n_heads"
+        ),
     }
     return explorer("multihead", controls, frame, still)

@@ -13,15 +13,13 @@ export default explorer({
     const { x, tokens, d_key, weights, parameters, head_weights, head_parameters } = frame;
     const [length, d_model] = x.shape;
     const heads = d_model / d_key;
-    const words = tokens.map((word, i) => `${word} ${i}`);
+    const rows = tokens.map((word, i) => `${word} ${i}`);
     // Two matrices side by side, unless their cells would get too small to point at.
-    const half = cellSize(room / 2 - 10, d_model, words, { most: 36 });
+    const half = cellSize(room / 2 - 10, d_model, rows, { most: 36 });
     const beside = room >= 600 && half >= 12;
-    const wide = beside ? half : cellSize(room, d_model, words, { most: 36 });
-    // Rows lower than a line of text have room for a digit only.
-    const rows = wide < 11 ? tokens.map((_, i) => String(i)) : words;
-    const size = wide < 11 ? cellSize(room, d_model, rows) : wide;
-    const paint = (value) => ({ text: number(value, size < 36 ? 1 : 2) });
+    const size = beside ? half : cellSize(room, d_model, rows, { most: 36 });
+    const high = Math.max(size, 14); // room for the labels where many columns make narrow cells
+    const paint = (value) => ({ text: number(value, size < 36 ? 1 : 2).replace(/^(\D?)0\./, "$1.") });
     const bands = Array.from({ length: heads }, (_, i) => ({
       from: i * d_key,
       to: (i + 1) * d_key,
@@ -32,12 +30,11 @@ export default explorer({
     const projected = LETTERS.map((letter) => {
       const bias = frame[`b_${letter}`];
       const upper = letter.toUpperCase();
-      const plus = rows === words ? `+ b_${letter}` : "+";
       return panel(
         `${upper} = X·W_${letter}${bias ? ` + b_${letter}` : ""} ${shape}`,
-        matrix({ name: letter, tensor: frame[letter], rows, size, bands, largest, paint }) +
+        matrix({ name: letter, tensor: frame[letter], rows, size, high, bands, largest, paint }) +
           // As wide a label as the tokens have, so that its columns stand under theirs.
-          (bias ? matrix({ name: `b_${letter}`, tensor: bias, rows: [plus.padStart(Math.max(...rows.map((r) => r.length)))], size, largest, paint }) : ""),
+          (bias ? matrix({ name: `b_${letter}`, tensor: bias, rows: [`+ b_${letter}`.padStart(Math.max(...rows.map((r) => r.length)))], size, high, largest, paint }) : ""),
       );
     });
 
@@ -61,7 +58,7 @@ export default explorer({
     ].join("")}</tbody></table>`;
 
     return (
-      row(`X goes in; Q, K and V come out`, [panel(`X ${shape}: no heads yet`, matrix({ name: "x", tensor: x, rows, size, paint, bands: [{ from: 0, to: d_model, text: "read by every head" }] })), ...projected]) +
+      row(`X goes in; Q, K and V come out`, [panel(`X ${shape}: no heads yet`, matrix({ name: "x", tensor: x, rows, size, high, paint, bands: [{ from: 0, to: d_model, text: "read by every head" }] })), ...projected]) +
       row(`Parameters: ${heads === 1 ? "one head has them all" : `dealt to ${heads} heads, ${d_key} ${d_key === 1 ? "column" : "columns"} each`}`, [...squares, ledger])
     );
   },

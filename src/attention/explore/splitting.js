@@ -38,7 +38,7 @@ export default explorer({
       );
     return (
       row(`Q, (${tokens.length}, ${width}): a row for each token`, [
-        panel("columns belong to heads", matrix({ name: "q", tensor: q, rows, size, bands, paint: (_, r, c) => entry(r * width + c) })),
+        panel("columns belong to heads", matrix({ name: "q", tensor: q, rows, size, high: Math.max(size, 14), bands, paint: (_, r, c) => entry(r * width + c) })),
       ]) +
       row(`Right: view, then transpose. ${heads} × (${tokens.length}, ${d_key})`, split("right", right, right_from)) +
       row("Wrong: view alone. The same shape, other contents", split("wrong", wrong, wrong_from))
