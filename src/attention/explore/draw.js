@@ -65,8 +65,12 @@ function matrix({ name, tensor, rows = [], columns = [], size = 26, high = size,
   }));
   // All cells show their number, or none does.
   const fits = size >= Math.max(13, ...looks.map(({ text }) => 6.4 * text.length + 4));
+  // Fewer elements are drawn sooner: one text for a row of single characters, one path for all bars, one for the grid.
+  const single = looks.every(({ text }) => text.length === 1);
   const cells = [];
+  let bars = "";
   for (let r = 0; r < height; r++) {
+    const baseline = top + (r + 0.5) * high + 3.5;
     for (let c = 0; c < width; c++) {
       const value = tensor.data[r * width + c];
       const look = looks[r * width + c];
@@ -76,11 +80,20 @@ function matrix({ name, tensor, rows = [], columns = [], size = 26, high = size,
       cells.push(
         `<rect class="${look.kind}" x="${x}" y="${y}" width="${size - 1}" height="${high - 1}" fill-opacity="${(0.62 * look.strength).toFixed(3)}" data-value="${value}" data-r="${r}" data-c="${c}"${key}/>`,
       );
-      if (fits && look.text) cells.push(`<text class="value" x="${x + size / 2 - 0.5}" y="${y + high / 2 + 3.5}">${look.text}</text>`);
+      if (fits && look.text && !single) cells.push(`<text class="value" x="${x + size / 2 - 0.5}" y="${baseline}">${look.text}</text>`);
       // Colour is not the only sign: a bar marks negative numbers where the digits do not fit.
-      else if (look.kind === "minus") cells.push(`<path class="bar" d="M${x + size * 0.25} ${y + high / 2 - 0.5}h${size * 0.45}"/>`);
+      if (!fits && look.kind === "minus") bars += `M${x + size * 0.25} ${y + high / 2 - 0.5}h${size * 0.45}`;
+    }
+    if (fits && single) {
+      const places = Array.from({ length: width }, (_, c) => left + (c + 0.5) * size - 4);
+      const line = looks.slice(r * width, (r + 1) * width).map(({ text }) => text).join("");
+      cells.push(`<text class="value start" x="${places.join(" ")}" y="${baseline}">${line}</text>`);
     }
   }
+  const rules = [
+    ...Array.from({ length: height + 1 }, (_, r) => `M${left - 0.5} ${top + r * high - 0.5}h${width * size}`),
+    ...Array.from({ length: width + 1 }, (_, c) => `M${left + c * size - 0.5} ${top - 0.5}v${height * high}`),
+  ];
   const labels = [
     ...rows.map((label, r) => `<text class="row" x="${left - 6}" y="${top + r * high + high / 2 + 3.5}">${escape(label)}</text>`),
     ...columns.map((label, c) => {
@@ -98,7 +111,7 @@ function matrix({ name, tensor, rows = [], columns = [], size = 26, high = size,
   const w = left + width * size + 1;
   const h = top + height * high + 1;
   drawn.push({ name, tensor, rows, columns });
-  return `<svg data-name="${escape(name)}" data-largest="${largest}" width="${w}" height="${h}" viewBox="0 0 ${w} ${h}" aria-hidden="true">${labels.join("")}${cells.join("")}</svg>`;
+  return `<svg data-name="${escape(name)}" data-largest="${largest}" width="${w}" height="${h}" viewBox="0 0 ${w} ${h}" aria-hidden="true">${labels.join("")}<path class="grid" d="${rules.join("")}"/>${cells.join("")}<path class="bar" d="${bars}"/></svg>`;
 }
 
 // A captioned part of the picture; parts stand side by side where there is room.
