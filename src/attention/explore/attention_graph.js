@@ -12,6 +12,8 @@ export default explorer({
     const { tokens, weights } = frame;
     const heads = weights.shape[0];
     const asks = at.asks.startsWith("token") ? +at.asks.split(" ")[1] : null;
+    // What is drawn fills the range of widths: the edges of the token that asks, or all.
+    const largest = asks === null ? weights.largest : Math.max(...weights.data.filter((_, i) => Math.floor(i / tokens.length) % tokens.length === asks));
     const across = Math.min(heads, room < 480 ? 2 : 4);
     const width = Math.min(heads === 1 ? 300 : 220, Math.floor((room - 18 * (across - 1)) / across));
     const size = cellSize(width, tokens.length, tokens, { most: 26 });
@@ -27,9 +29,9 @@ export default explorer({
           largest: weights.largest,
           paint: (value, r, c) => ({ key: key(r, c) }),
         });
-        return panel(`head ${i}`, graph(weights.at(i), tokens, width, key, weights.largest, asks) + map);
+        return panel(`head ${i}`, graph(weights.at(i), tokens, width, key, largest, asks) + map);
       }),
-      `The widest line is the largest weight of this frame, ${number(weights.largest)}.`,
+      `The widest line has the weight ${number(largest)}.`,
     );
   },
 
@@ -39,7 +41,7 @@ export default explorer({
 });
 
 function graph(weights, tokens, width, key, largest, asks) {
-  const margin = labelWidth(tokens);
+  const margin = labelWidth(tokens) + 6; // room for wide letters, as in <pad>
   const step = 22;
   const height = step * tokens.length;
   const y = (i) => i * step + step / 2;
@@ -49,7 +51,7 @@ function graph(weights, tokens, width, key, largest, asks) {
     if (weight === 0 || (asks !== null && asks !== r)) return "";
     const share = weight / largest;
     const middle = width / 2;
-    return `<path class="edge" data-key="${key(r, c)}" data-weight="${weight}" stroke-width="${(5 * share ** 1.5).toFixed(2)}" stroke-opacity="${(0.1 + 0.65 * share ** 2).toFixed(2)}" d="M${margin} ${y(r)}C${middle} ${y(r)} ${middle} ${y(c)} ${width - margin} ${y(c)}"/>`;
+    return `<path class="edge" data-key="${key(r, c)}" data-weight="${weight}" stroke-width="${(0.4 + 4.6 * share ** 1.5).toFixed(2)}" stroke-opacity="${(0.25 + 0.5 * share ** 2).toFixed(2)}" d="M${margin} ${y(r)}C${middle} ${y(r)} ${middle} ${y(c)} ${width - margin} ${y(c)}"/>`;
   });
   const labels = tokens.map(
     (token, i) =>

@@ -18,9 +18,10 @@ export default explorer({
     };
     const rows = tokens.map((word, i) => `${word} ${i}`);
     const half = room >= 640 ? (room - 18) / 2 : room;
-    const size = cellSize(half, right.shape[1], rows, { most: 32 });
+    const size = cellSize(half, right.shape[1], rows, { most: 36 });
     const largest = Math.max(right_output.largest, wrong_output.largest);
     const bands = Array.from({ length: count }, (_, i) => ({ from: i * d_key, to: (i + 1) * d_key, text: d_key * size < 44 ? i : `head ${i}` }));
+    const run = [{ from: 0, to: right.shape[1], text: "as in memory" }];
     return (
       row(
         `Each head's weighted sums: ${count} × (${length}, ${d_key})`,
@@ -39,11 +40,11 @@ export default explorer({
       ) +
       row(`Merged: (${length}, ${right.shape[1]})`, [
         panel("right: transpose, then view", matrix({ name: "right", tensor: right, rows, size, bands, paint: (_, r, c) => entry(right_from.data[r * right.shape[1] + c]) })),
-        panel("wrong: no transpose", matrix({ name: "wrong", tensor: wrong, rows, size, paint: (_, r, c) => entry(wrong_from.data[r * wrong.shape[1] + c]) })),
+        panel("wrong: no transpose", matrix({ name: "wrong", tensor: wrong, rows, size, bands: run, paint: (_, r, c) => entry(wrong_from.data[r * wrong.shape[1] + c]) })),
       ]) +
       row("After the output projection", [
-        panel("right", matrix({ name: "right_output", tensor: right_output, rows: tokens, size, largest })),
-        panel("wrong: another result, the same shape", matrix({ name: "wrong_output", tensor: wrong_output, rows: tokens, size, largest })),
+        panel("right", matrix({ name: "right_output", tensor: right_output, rows, size, largest })),
+        panel("wrong: another result, the same shape", matrix({ name: "wrong_output", tensor: wrong_output, rows, size, largest })),
       ])
     );
   },
