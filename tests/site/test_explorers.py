@@ -79,7 +79,7 @@ READ_FRAMES = """
 @pytest.fixture(scope="module")
 def mounted(visit, site, explorer_cell):
     stem, nth, _ = explorer_cell
-    with visit(f"{site}/{stem}.html") as v:
+    with visit(f"{site}/{stem}.html", has_touch=True) as v:
         assert v.mount_all() > nth, "the page shows fewer explorers than the notebook holds"
         widget = v.page.locator(".static-widget").nth(nth)
         widget.scroll_into_view_if_needed()
@@ -240,19 +240,21 @@ def use_by_mouse(page, control):
         control.select_option(index=(index + 1) % length)
 
 
-def test_cells_can_be_read_by_keyboard_and_by_mouse(shown):
+def test_cells_can_be_read_by_mouse_touch_and_keyboard(shown):
     v, widget = shown
     readout, picture = widget.locator(".readout"), widget.locator("[data-picture]")
     cells = picture.locator("rect[data-value]")
-    said = {readout.inner_text()}
+    said = [readout.inner_text()]
     cells.first.hover()
-    assert readout.inner_text() not in said, "pointing at a cell says nothing"
-    said = {readout.inner_text()}
+    said.append(readout.inner_text())
+    cells.nth(1).tap()
+    said.append(readout.inner_text())
+    assert len(set(said)) == 3, f"pointing at a cell and tapping another one say: {said}"
     picture.focus()
     for arrow in ("ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp"):
         v.page.keyboard.press(arrow)
-        said.add(readout.inner_text())
-    assert len(said) > 1, "the arrow keys do not read other cells"
+        said.append(readout.inner_text())
+    assert len(set(said[2:])) > 1, "the arrow keys do not read other cells"
 
 
 def test_tables_hold_the_same_numbers(shown):

@@ -93,3 +93,13 @@ def test_explorers_follow_the_theme(visit, site, page_name, first, second):
             assert old["text"] != new["text"] and old["page"] != new["page"]
             assert old["cell"] is None or old["cell"] != new["cell"], "the cells keep their colours"
         v.assert_no_trouble()
+
+
+@pytest.mark.parametrize("way", ["served", "file"])
+def test_search_finds_pages(visit, site, html_folder, way):
+    address = site if way == "served" else html_folder.as_uri()
+    with visit(f"{address}/search.html?q=softmax") as v:
+        found = v.page.locator("#search-results li a")
+        found.first.wait_for()
+        assert "softmax" in found.first.get_attribute("href")
+        v.assert_no_trouble()
