@@ -86,7 +86,7 @@ def plot_matrices(
         # Opacity, not lightness, carries the size, so that a page's own background shows through.
         opacity = 0.7 * matrix.abs() / (largest if signed else 1.0)
         hue = torch.where(matrix[..., None] < 0, torch.tensor(MINUS), torch.tensor(PLUS))
-        panel.imshow(torch.cat([hue, opacity[..., None]], -1), aspect="auto")
+        panel.imshow(torch.cat([hue, opacity[..., None]], -1).numpy(), aspect="auto")
         for row, column in torch.cartesian_prod(*map(torch.arange, matrix.shape)).tolist():
             number = f"{matrix[row, column].item() + 0.0:.2f}"
             panel.text(column, row, number, ha="center", va="center", fontsize=8)

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 import torch
-from ipywidgets import Dropdown, SelectionSlider
+from ipywidgets import Dropdown
 
 from attention.example import SENTENCES, running_example
-from attention.explore.explorer import D_MODELS, N_HEADS, Explorer, Frame, explorer
+from attention.explore.controls import D_MODELS, N_HEADS, sentence_menu, size_sliders
+from attention.explore.explorer import Explorer, Frame, explorer
 from attention.masks import causal_mask, padding_mask
 from attention.multihead import MultiHeadAttention
 from attention.plots import Picture, plot_matrices
@@ -57,17 +58,15 @@ def attention_graph_explorer(
             "Read as a graph, each entry is an edge from the row's token to the column's.",
         )
 
-    names = [(text, i) for i, text in enumerate(sentences)]
     length = running_example(d_models[0], sentences, seed=seed).token_ids.shape[1]
     controls = {
-        "sentence": Dropdown(options=names, value=0, description="sentence"),
+        "sentence": sentence_menu(sentences),
         "mask": Dropdown(options=["padding", "causal"], description="mask"),
         "asks": Dropdown(
             options=["all tokens", *(f"token {i}" for i in range(length))],
             index=min(3, length),
             description="asks",
         ),
-        "d_model": SelectionSlider(options=d_models, value=8, description="d_model"),
-        "n_heads": SelectionSlider(options=n_heads, value=4, description="n_heads"),
+        **size_sliders(d_models, n_heads),
     }
     return explorer("attention_graph", controls, frame, still)

@@ -41,7 +41,7 @@ function cellSize(room, columns, rows = [], { most = 34, least = 5 } = {}) {
 }
 
 function labelWidth(labels) {
-  return labels.length ? 8 + 7 * Math.max(...labels.map((label) => String(label).length)) : 0;
+  return labels.length ? Math.ceil(9 + 7.6 * Math.max(...labels.map((label) => String(label).length))) : 0;
 }
 
 // One matrix as SVG. Each cell carries its number (data-value), its place (data-r, data-c) and, for cells that

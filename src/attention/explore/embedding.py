@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 
 import torch
-from ipywidgets import Checkbox, Dropdown, SelectionSlider
+from ipywidgets import Checkbox, SelectionSlider
 
 from attention.embedding import SinusoidalPositionalEncoding, TokenEmbedding
 from attention.example import SENTENCES
-from attention.explore.explorer import D_MODELS, Explorer, Frame, explorer
+from attention.explore.controls import D_MODELS, sentence_menu
+from attention.explore.explorer import Explorer, Frame, explorer
 from attention.plots import Picture, plot_matrices
 from attention.text import Vocabulary
 
@@ -67,9 +68,8 @@ def embedding_explorer(
             "they differ.",
         )
 
-    names = [(text, i) for i, text in enumerate(sentences)]
     controls = {
-        "sentence": Dropdown(options=names, value=0, description="sentence"),
+        "sentence": sentence_menu(sentences),
         "d_model": SelectionSlider(
             options=d_models, value=8 if 8 in d_models else d_models[0], description="d_model"
         ),

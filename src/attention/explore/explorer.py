@@ -13,11 +13,10 @@ import traitlets
 from ipywidgets import Box, Checkbox, VBox, Widget, jslink
 from torch import Tensor
 
+from attention.explore.controls import choices, position
 from attention.plots import Picture
 
 HERE = Path(__file__).parent
-D_MODELS = (4, 8, 12, 16, 24, 32)
-N_HEADS = (1, 2, 3, 4, 6, 8)
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 
 Frame = Mapping[str, Any]
@@ -109,19 +108,6 @@ def explorer(
 
     start = {name: options[name][position(controls[name])][1] for name in chosen}
     return Explorer(f"{view}_explorer", controls, picture, still(frame(**start)))
-
-
-def choices(control: Widget) -> list[tuple[str, Any]]:
-    """The (label, value) pairs a control can take, in the order of its index."""
-    if isinstance(control, Checkbox):
-        return [("off", False), ("on", True)]
-    labels_and_values = zip(control._options_labels, control._options_values, strict=True)
-    return [(str(label), value) for label, value in labels_and_values]
-
-
-def position(control: Widget) -> int:
-    """Where a control stands: the index of its value among its choices."""
-    return int(control.value) if isinstance(control, Checkbox) else control.index
 
 
 class Packer:

@@ -7,7 +7,8 @@ from ipywidgets import Dropdown, SelectionSlider
 
 from attention.dot_product import scaled_dot_product_attention
 from attention.example import SENTENCES, running_example
-from attention.explore.explorer import D_MODELS, N_HEADS, Explorer, Frame, explorer
+from attention.explore.controls import D_MODELS, N_HEADS, size_sliders
+from attention.explore.explorer import Explorer, Frame, explorer
 from attention.heads import split_heads
 from attention.masks import causal_mask, padding_mask
 from attention.multihead import MultiHeadAttention
@@ -91,12 +92,9 @@ def masking_explorer(
         )
 
     length = first.token_ids.shape[1]
-    width = 8 if 8 in d_models else d_models[0]
-    count = 4 if 4 in n_heads else n_heads[0]
     controls = {
         "mask": Dropdown(options=KINDS, value="padding and causal", description="mask"),
         "query": SelectionSlider(options=range(length), value=length // 2, description="query"),
-        "d_model": SelectionSlider(options=d_models, value=width, description="d_model"),
-        "n_heads": SelectionSlider(options=n_heads, value=count, description="n_heads"),
+        **size_sliders(d_models, n_heads),
     }
     return explorer("masking", controls, frame, still)

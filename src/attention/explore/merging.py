@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 import torch
-from ipywidgets import Dropdown, SelectionSlider
 
 from attention.dot_product import scaled_dot_product_attention
 from attention.example import SENTENCES, running_example
-from attention.explore.explorer import D_MODELS, N_HEADS, Explorer, Frame, explorer
+from attention.explore.controls import D_MODELS, N_HEADS, sentence_menu, size_sliders
+from attention.explore.explorer import Explorer, Frame, explorer
 from attention.heads import merge_heads, split_heads
 from attention.masks import padding_mask
 from attention.multihead import MultiHeadAttention
@@ -69,10 +69,8 @@ def merging_explorer(
             "numbers, in other rows.",
         )
 
-    names = [(text, i) for i, text in enumerate(sentences)]
     controls = {
-        "sentence": Dropdown(options=names, value=0, description="sentence"),
-        "d_model": SelectionSlider(options=d_models, value=8, description="d_model"),
-        "n_heads": SelectionSlider(options=n_heads, value=4, description="n_heads"),
+        "sentence": sentence_menu(sentences),
+        **size_sliders(d_models, n_heads),
     }
     return explorer("merging", controls, frame, still)

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 import torch
-from ipywidgets import Checkbox, Dropdown, SelectionSlider
+from ipywidgets import Checkbox
 
 from attention.example import SENTENCES, running_example
-from attention.explore.explorer import D_MODELS, N_HEADS, Explorer, Frame, explorer
+from attention.explore.controls import D_MODELS, N_HEADS, sentence_menu, size_sliders
+from attention.explore.explorer import Explorer, Frame, explorer
 from attention.multihead import MultiHeadAttention
 from attention.per_head import Head
 from attention.plots import Picture, plot_matrices
@@ -69,17 +70,8 @@ def projection_explorer(
         )
 
     controls = {
-        "sentence": Dropdown(
-            options=[(text, i) for i, text in enumerate(sentences)],
-            value=0,
-            description="sentence",
-        ),
-        "d_model": SelectionSlider(
-            options=d_models, value=8 if 8 in d_models else d_models[0], description="d_model"
-        ),
-        "n_heads": SelectionSlider(
-            options=n_heads, value=4 if 4 in n_heads else n_heads[0], description="n_heads"
-        ),
+        "sentence": sentence_menu(sentences),
+        **size_sliders(d_models, n_heads),
         "bias": Checkbox(value=True, description="bias", indent=False),
     }
     return explorer("projection", controls, frame, still)

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from attention.dot_product import scaled_dot_product_attention
 from attention.example import SENTENCES, running_example
+from attention.explore.controls import sentence_menu, size_sliders
 from attention.explore.explorer import Explorer, Frame, explorer
 from attention.heads import split_heads
 from attention.multihead import MultiHeadAttention
@@ -86,15 +87,11 @@ def scaling_explorer(
             "divided by the root of d_key, the weight is spread over all keys.",
         )
 
-    names = [(text, i) for i, text in enumerate(sentences)]
     length = len(running_example(d_models[0], sentences, seed=seed).tokens[0])
-    width = 64 if 64 in d_models else d_models[-1]
-    count = next((n for n in reversed(n_heads) if width % n == 0), n_heads[0])
     controls = {
-        "sentence": Dropdown(options=names, value=0, description="sentence"),
+        "sentence": sentence_menu(sentences),
         "query": SelectionSlider(options=range(length), value=0, description="query"),
-        "d_model": SelectionSlider(options=d_models, value=width, description="d_model"),
-        "n_heads": SelectionSlider(options=n_heads, value=count, description="n_heads"),
+        **size_sliders(d_models, n_heads, start=(64, 4)),
         "divisor": Dropdown(options=DIVISORS[1:], value="√d_key", description="divide by"),
     }
     return explorer("scaling", controls, frame, still)
