@@ -69,8 +69,10 @@ def pytest_generate_tests(metafunc):
     if "page_name" in metafunc.fixturenames:
         names = page_names()
         metafunc.parametrize("page_name", names or [None], ids=names or ["no-build"])
+    cells = explorer_cells()
+    if "explorer_page" in metafunc.fixturenames:
+        metafunc.parametrize("explorer_page", dict.fromkeys(f"{stem}.html" for stem, *_ in cells))
     if "explorer_cell" in metafunc.fixturenames:
-        cells = explorer_cells()
         # Of module scope, so that the tests of one explorer follow each other and share its page.
         ids = [f"{stem}-{nth}" for stem, nth, _ in cells]
         metafunc.parametrize("explorer_cell", cells, ids=ids, scope="module")

@@ -51,6 +51,10 @@ READ_FRAMES = """
     }
   };
   const picture = widget.querySelector("[data-picture]");
+  // A cell's number follows it; a row of single characters is one text, the row's number its place.
+  const text = rect => rect.nextElementSibling?.matches("text.value")
+    ? rect.nextElementSibling.textContent
+    : rect.parentNode.querySelectorAll("text.digits")[+rect.dataset.r]?.textContent[+rect.dataset.c] ?? "";
   const cell = rect => ({
     value: rect.dataset.value,
     place: [+rect.dataset.r, +rect.dataset.c],
@@ -58,7 +62,7 @@ READ_FRAMES = """
     opacity: +rect.getAttribute("fill-opacity"),
     width: +rect.getAttribute("width"),
     height: +rect.getAttribute("height"),
-    text: rect.nextElementSibling?.matches("text.value") ? rect.nextElementSibling.textContent : "",
+    text: text(rect),
   });
   return JSON.stringify(places.map(place => {
     place.forEach((at, i) => put(inputs[i], at));

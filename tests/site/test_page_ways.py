@@ -78,10 +78,9 @@ def test_opens_from_a_file(visit, html_folder, page_name):
 
 
 @pytest.mark.parametrize(("first", "second"), [("light", "dark"), ("dark", "light")])
-def test_explorers_follow_the_theme(visit, site, page_name, first, second):
-    with visit(f"{site}/{page_name}", theme=first) as v:
-        if not v.mount_all():
-            pytest.skip("this page has no explorer")
+def test_explorers_follow_the_theme(visit, site, explorer_page, first, second):
+    with visit(f"{site}/{explorer_page}", theme=first) as v:
+        assert v.mount_all(), "the page shows no explorer"
         before = v.page.evaluate(COLOURS)
         v.page.emulate_media(color_scheme=second)
         if v.page.evaluate("document.documentElement.dataset.theme") != second:

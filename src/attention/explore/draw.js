@@ -87,7 +87,7 @@ function matrix({ name, tensor, rows = [], columns = [], size = 26, high = size,
     if (fits && single) {
       const places = Array.from({ length: width }, (_, c) => left + (c + 0.5) * size - 4);
       const line = looks.slice(r * width, (r + 1) * width).map(({ text }) => text).join("");
-      cells.push(`<text class="value start" x="${places.join(" ")}" y="${baseline}">${line}</text>`);
+      cells.push(`<text class="digits" x="${places.join(" ")}" y="${baseline}">${line}</text>`);
     }
   }
   const rules = [
