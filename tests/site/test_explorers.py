@@ -51,10 +51,13 @@ READ_FRAMES = """
     }
   };
   const picture = widget.querySelector("[data-picture]");
-  // A cell's number follows it; a row of single characters is one text, the row's number its place.
-  const text = rect => rect.nextElementSibling?.matches("text.value")
-    ? rect.nextElementSibling.textContent
-    : rect.parentNode.querySelectorAll("text.digits")[+rect.dataset.r]?.textContent[+rect.dataset.c] ?? "";
+  // The numbers of a row are one text, with as many characters for each cell. A bar has its own.
+  const text = rect => {
+    if (rect.nextElementSibling?.matches("text.value")) return rect.nextElementSibling.textContent;
+    const line = rect.parentNode.querySelectorAll("text.digits")[+rect.dataset.r]?.textContent ?? "";
+    const slot = line.length / rect.parentNode.querySelectorAll("rect[data-r='0']").length;
+    return line.slice(+rect.dataset.c * slot, (+rect.dataset.c + 1) * slot).trim();
+  };
   const cell = rect => ({
     value: rect.dataset.value,
     place: [+rect.dataset.r, +rect.dataset.c],

@@ -2,6 +2,7 @@
 // A view is `export default explorer({ status, draw, describe })`, three functions of the frame.
 
 const MINUS = "\u2212";
+const MONOSPACE = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"; // as in explorer.css
 
 // A tensor of a frame: its shape and its numbers in row-major order. at(i) is its i-th slice.
 class Tensor {
@@ -63,14 +64,11 @@ function matrix({ name, tensor, rows = [], columns = [], size = 26, high = size,
     text: short(value),
     ...paint?.(value, Math.floor(i / width), i % width),
   }));
-  // All cells show their number, or none does.
-  const fits = size >= Math.max(13, ...looks.map(({ text }) => 6.4 * text.length + 4));
-  // Fewer elements are drawn sooner: one text for a row of single characters, one path for all bars, one for the grid.
-  const single = looks.every(({ text }) => text.length === 1);
+  const digits = slots(looks, size); // all cells show their number, or none does
   const cells = [];
+  const lines = [];
   let bars = "";
   for (let r = 0; r < height; r++) {
-    const baseline = top + (r + 0.5) * high + 3.5;
     for (let c = 0; c < width; c++) {
       const value = tensor.data[r * width + c];
       const look = looks[r * width + c];
@@ -80,14 +78,12 @@ function matrix({ name, tensor, rows = [], columns = [], size = 26, high = size,
       cells.push(
         `<rect class="${look.kind}" x="${x}" y="${y}" width="${size - 1}" height="${high - 1}" fill-opacity="${(0.62 * look.strength).toFixed(3)}" data-value="${value}" data-r="${r}" data-c="${c}"${key}/>`,
       );
-      if (fits && look.text && !single) cells.push(`<text class="value" x="${x + size / 2 - 0.5}" y="${baseline}">${look.text}</text>`);
       // Colour is not the only sign: a bar marks negative numbers where the digits do not fit.
-      if (!fits && look.kind === "minus") bars += `M${x + size * 0.25} ${y + high / 2 - 0.5}h${size * 0.45}`;
+      if (!digits && look.kind === "minus") bars += `M${x + size * 0.25} ${y + high / 2 - 0.5}h${size * 0.45}`;
     }
-    if (fits && single) {
-      const places = Array.from({ length: width }, (_, c) => left + (c + 0.5) * size - 4);
-      const line = looks.slice(r * width, (r + 1) * width).map(({ text }) => text).join("");
-      cells.push(`<text class="digits" x="${places.join(" ")}" y="${baseline}">${line}</text>`);
+    if (digits) {
+      const line = looks.slice(r * width, (r + 1) * width).map(({ text }) => centred(text, digits.count));
+      lines.push(`<text class="digits" x="${left + digits.shift}" y="${top + (r + 0.5) * high + 3.5}" font-size="${digits.fontSize}">${line.join("")}</text>`);
     }
   }
   const rules = [
@@ -111,7 +107,34 @@ function matrix({ name, tensor, rows = [], columns = [], size = 26, high = size,
   const w = left + width * size + 1;
   const h = top + height * high + 1;
   drawn.push({ name, tensor, rows, columns });
-  return `<svg data-name="${escape(name)}" data-largest="${largest}" width="${w}" height="${h}" viewBox="0 0 ${w} ${h}" aria-hidden="true">${labels.join("")}<path class="grid" d="${rules.join("")}"/>${cells.join("")}<path class="bar" d="${bars}"/></svg>`;
+  return `<svg data-name="${escape(name)}" data-largest="${largest}" width="${w}" height="${h}" viewBox="0 0 ${w} ${h}" aria-hidden="true">${labels.join("")}<path class="grid" d="${rules.join("")}"/>${cells.join("")}${lines.join("")}<path class="bar" d="${bars}"/></svg>`;
+}
+
+// The numbers of a row are one text in a font whose characters are all equally wide: an element for each number would
+// take twice as long to draw. Every cell gets `count` characters, and the font the size at which they fill the cell.
+// Nothing is returned where that would be too small to read.
+function slots(looks, size) {
+  characterWidth ??= measureCharacter();
+  const longest = Math.max(...looks.map(({ text }) => text.length));
+  const fontSize = (count) => size / (count * characterWidth);
+  const least = longest === 1 ? 1 : longest + 1; // a gap between numbers
+  const count = Math.max(least, Math.round(size / (10.5 * characterWidth)));
+  // The longest number stands in the middle of its cell.
+  const shift = (count - longest) % 2 ? -0.5 - size / count / 2 : -0.5;
+  return fontSize(count) >= 9 ? { count, fontSize: fontSize(count).toFixed(3), shift } : null;
+}
+
+let characterWidth; // of the monospaced font, in parts of its size
+
+function measureCharacter() {
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = `100px ${MONOSPACE}`;
+  return pen.measureText("0").width / 100;
+}
+
+function centred(text, count) {
+  const space = "\u00a0";
+  return text.padStart(Math.ceil((count + text.length) / 2), space).padEnd(count, space);
 }
 
 // A captioned part of the picture; parts stand side by side where there is room.
