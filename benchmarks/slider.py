@@ -138,15 +138,7 @@ def measure_pages():
 def interact_steps(pictures):
     """Milliseconds of each step of `interactive` that draws these pictures with matplotlib."""
     pictures = [matrices for matrices in pictures if matrices]  # a refusal draws nothing
-    arrays = []
-    for matrices in pictures:
-        arrays.append([])
-        for cells in matrices:
-            rows, columns, _ = (int(max(each)) + 1 for each in zip(*cells, strict=True))
-            array = np.zeros((rows, columns))
-            for row, column, value in cells:
-                array[row, column] = value if value is not None else np.nan  # −∞ has no JSON
-            arrays[-1].append(array)
+    arrays = [[as_array(cells) for cells in matrices] for matrices in pictures]
 
     def draw(place):
         figure = Figure(figsize=(8, 6))
@@ -171,6 +163,14 @@ def interact_steps(pictures):
             slider.value = place
             steps.append(1000 * (time.perf_counter() - began))
     return steps
+
+
+def as_array(cells):
+    """The matrix of (row, column, number) triples; −∞ has no JSON and comes as None."""
+    array = np.zeros([1 + max(place) for place in list(zip(*cells, strict=True))[:2]])
+    for row, column, number in cells:
+        array[row, column] = np.nan if number is None else number
+    return array
 
 
 def main():
