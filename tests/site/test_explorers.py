@@ -54,7 +54,8 @@ READ_FRAMES = """
   // The numbers of a row are one text, with as many characters for each cell. A bar has its own.
   const text = rect => {
     if (rect.nextElementSibling?.matches("text.value")) return rect.nextElementSibling.textContent;
-    const line = rect.parentNode.querySelectorAll("text.digits")[+rect.dataset.r]?.textContent ?? "";
+    const texts = rect.parentNode.querySelectorAll("text.digits");
+    const line = texts[+rect.dataset.r]?.textContent ?? "";
     const slot = line.length / rect.parentNode.querySelectorAll("rect[data-r='0']").length;
     return line.slice(+rect.dataset.c * slot, (+rect.dataset.c + 1) * slot).trim();
   };
