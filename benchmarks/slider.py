@@ -155,9 +155,8 @@ def interact_steps(pictures):
         if place >= 0:
             draw(place)
 
-    view = interactive(timed, place=slider)
     with contextlib.redirect_stdout(io.StringIO()):  # it clears its output, here the terminal
-        view.update()
+        interactive(timed, place=slider).update()
         for place in range(len(arrays)):
             began = time.perf_counter()
             slider.value = place
