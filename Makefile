@@ -44,8 +44,8 @@ test: $(INSTALLED) ## every check there is, and a line of counts at the end (ONL
 refresh: $(INSTALLED) ## run the chapters and store their outputs (NOTEBOOKS="book/05-masking.ipynb")
 	@$(BIN)/python -m tools.refresh $(NOTEBOOKS)
 
-bench: $(INSTALLED) ## time the module beside torch's own
-	@for table in benchmarks/*.py; do $(BIN)/python $$table || exit 1; done
+bench: book ## time the module beside torch's own, and a slider beside interact
+	@$(BIN)/python -m benchmarks
 
 lock: | $(BIN)/python ## resolve requirements.txt anew from pyproject.toml
 	@$(BIN)/python -m pip install --quiet uv
