@@ -166,6 +166,7 @@ function explorer({ status, draw, describe }) {
         <details class="tables"><summary>The same as tables</summary><div></div></details>`;
       const [line, picture, readout, tables] = el.children;
       let frame, at, own;
+      let width = el.clientWidth; // kept, since asking for it anew would lay the page out before every drawing
 
       function current() {
         // A Checkbox links a boolean.
@@ -191,7 +192,7 @@ function explorer({ status, draw, describe }) {
         } else {
           line.textContent = status(frame, at);
           picture.style.minHeight = "";
-          picture.innerHTML = draw(frame, at, Math.max(240, el.clientWidth));
+          picture.innerHTML = draw(frame, at, Math.max(240, width));
           readout.textContent = "Point at a cell, tap it, or use the arrow keys.";
         }
         own = drawn;
@@ -246,7 +247,6 @@ function explorer({ status, draw, describe }) {
 
       const listen = controls.map(({ name }) => `change:${name}`);
       for (const event of listen) model.on(event, redraw);
-      let width = el.clientWidth;
       const resized = new ResizeObserver(() => {
         if (el.clientWidth === width) return;
         width = el.clientWidth;
