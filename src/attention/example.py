@@ -1,4 +1,4 @@
-"""The running example of the book: three sentences, six tokens each after padding."""
+"""The running example: three sentences, six tokens each after padding, and attention on them."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,6 +8,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from attention.embedding import SinusoidalPositionalEncoding, TokenEmbedding
+from attention.multihead import MultiHeadAttention
 from attention.text import Vocabulary
 
 # "the" and "cat" come twice in the first: the same word, two positions. The third gets two <pad>.
@@ -39,3 +40,16 @@ def running_example(
         x = encoding(embedding(token_ids))
     tokens = [vocabulary.decode(row) for row in token_ids]
     return RunningExample(tokens, token_ids, x, vocabulary)
+
+
+def example_attention(d_model: int = 8, n_heads: int = 4, *, seed: int = 0) -> MultiHeadAttention:
+    """Make a module with weights drawn from `seed`, in float64 and without gradients.
+
+    The numbers are those of float32 weights after `torch.manual_seed(seed)`; the caller's random
+    numbers are not touched.
+
+    Raises ValueError where n_heads does not divide d_model.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        return MultiHeadAttention(d_model, n_heads).double().requires_grad_(False)

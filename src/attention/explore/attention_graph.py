@@ -2,14 +2,12 @@
 
 from collections.abc import Sequence
 
-import torch
 from ipywidgets import Dropdown
 
-from attention.example import SENTENCES, running_example
+from attention.example import SENTENCES, example_attention, running_example
 from attention.explore.controls import D_MODELS, N_HEADS, sentence_menu, size_sliders
 from attention.explore.explorer import Explorer, Frame, explorer
 from attention.masks import causal_mask, padding_mask
-from attention.multihead import MultiHeadAttention
 from attention.plots import Picture, plot_matrices
 
 
@@ -42,10 +40,8 @@ def attention_graph_explorer(
         allowed = padding_mask(example.token_ids, example.vocabulary.pad_id)
         if mask == "causal":
             allowed = allowed & causal_mask(example.token_ids.shape[1])
-        with torch.random.fork_rng(devices=[]), torch.no_grad():
-            torch.manual_seed(seed)
-            module = MultiHeadAttention(d_model, n_heads).double()
-            _, weights = module(example.x.double(), mask=allowed)
+        module = example_attention(d_model, n_heads, seed=seed)
+        _, weights = module(example.x.double(), mask=allowed)
         return {"tokens": example.tokens[sentence], "weights": weights[sentence]}
 
     def still(frame: Frame) -> Picture:

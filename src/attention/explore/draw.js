@@ -191,7 +191,6 @@ function explorer({ status, draw, describe }) {
           picture.innerHTML = `<p class="error"><strong>ValueError</strong> ${escape(frame.error)}</p>`;
         } else {
           line.textContent = status(frame, at);
-          picture.style.minHeight = "";
           picture.innerHTML = draw(frame, at, Math.max(240, width));
           readout.textContent = "Point at a cell, tap it, or use the arrow keys.";
         }

@@ -6,12 +6,11 @@ import torch
 from ipywidgets import Dropdown, SelectionSlider
 
 from attention.dot_product import scaled_dot_product_attention
-from attention.example import SENTENCES, running_example
+from attention.example import SENTENCES, example_attention, running_example
 from attention.explore.controls import D_MODELS, N_HEADS, size_sliders
 from attention.explore.explorer import Explorer, Frame, explorer
 from attention.heads import split_heads
 from attention.masks import causal_mask, padding_mask
-from attention.multihead import MultiHeadAttention
 from attention.plots import Picture, plot_matrices
 
 KINDS = ("none", "padding", "causal", "padding and causal", "cross-attention")
@@ -49,12 +48,10 @@ def masking_explorer(
     def frame(mask: str, d_model: int, n_heads: int) -> Frame:
         example = running_example(d_model, sentences, seed=seed)
         queries_of = other if mask == "cross-attention" else keys_of
-        with torch.random.fork_rng(devices=[]), torch.no_grad():
-            torch.manual_seed(seed)
-            module = MultiHeadAttention(d_model, n_heads).double()
-            x = example.x.double()
-            q = split_heads(module.w_q(x[[queries_of]]), n_heads)  # (1, heads, query, d_key)
-            k = split_heads(module.w_k(x[[keys_of]]), n_heads)  # (1, heads, key, d_key)
+        module = example_attention(d_model, n_heads, seed=seed)
+        x = example.x.double()
+        q = split_heads(module.w_q(x[[queries_of]]), n_heads)  # (1, heads, query, d_key)
+        k = split_heads(module.w_k(x[[keys_of]]), n_heads)  # (1, heads, key, d_key)
         length = x.shape[1]
         padding = padding_mask(example.token_ids[[keys_of]], example.vocabulary.pad_id)
         may = {

@@ -5,12 +5,11 @@ from collections.abc import Sequence
 import torch
 
 from attention.dot_product import scaled_dot_product_attention
-from attention.example import SENTENCES, running_example
+from attention.example import SENTENCES, example_attention, running_example
 from attention.explore.controls import D_MODELS, N_HEADS, sentence_menu, size_sliders
 from attention.explore.explorer import Explorer, Frame, explorer
 from attention.heads import merge_heads, split_heads
 from attention.masks import padding_mask
-from attention.multihead import MultiHeadAttention
 from attention.plots import Picture, plot_matrices
 
 
@@ -36,17 +35,15 @@ def merging_explorer(
 
     def frame(sentence: int, d_model: int, n_heads: int) -> Frame:
         example = running_example(d_model, sentences, seed=seed)
-        with torch.random.fork_rng(devices=[]), torch.no_grad():
-            torch.manual_seed(seed)
-            module = MultiHeadAttention(d_model, n_heads).double()
-            x = example.x.double()
-            mask = padding_mask(example.token_ids, example.vocabulary.pad_id)
-            q, k, v = (
-                split_heads(project(x), n_heads) for project in (module.w_q, module.w_k, module.w_v)
-            )
-            heads, _ = scaled_dot_product_attention(q, k, v, mask)
-            merged, unmoved = merge_heads(heads), heads.reshape(x.shape)
-            output, wrong_output = module.w_o(merged), module.w_o(unmoved)
+        module = example_attention(d_model, n_heads, seed=seed)
+        x = example.x.double()
+        mask = padding_mask(example.token_ids, example.vocabulary.pad_id)
+        q, k, v = (
+            split_heads(project(x), n_heads) for project in (module.w_q, module.w_k, module.w_v)
+        )
+        heads, _ = scaled_dot_product_attention(q, k, v, mask)
+        merged, unmoved = merge_heads(heads), heads.reshape(x.shape)
+        output, wrong_output = module.w_o(merged), module.w_o(unmoved)
         # The same two operations on the positions 0, 1, 2, … show where each entry comes from.
         place = torch.arange(heads[0].numel(), dtype=heads.dtype).view(heads[:1].shape)
         return {

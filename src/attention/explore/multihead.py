@@ -2,13 +2,10 @@
 
 from collections.abc import Sequence
 
-import torch
-
-from attention.example import SENTENCES, running_example
+from attention.example import SENTENCES, example_attention, running_example
 from attention.explore.controls import D_MODELS, N_HEADS, sentence_menu, size_sliders
 from attention.explore.explorer import Explorer, Frame, explorer
 from attention.masks import padding_mask
-from attention.multihead import MultiHeadAttention
 from attention.plots import Picture, plot_matrices
 
 
@@ -36,11 +33,9 @@ def multihead_explorer(
 
     def frame(sentence: int, d_model: int, n_heads: int) -> Frame:
         example = running_example(d_model, sentences, seed=seed)
-        with torch.random.fork_rng(devices=[]), torch.no_grad():
-            torch.manual_seed(seed)
-            module = MultiHeadAttention(d_model, n_heads).double()
-            mask = padding_mask(example.token_ids, example.vocabulary.pad_id)
-            output, weights = module(example.x.double(), mask=mask)
+        module = example_attention(d_model, n_heads, seed=seed)
+        mask = padding_mask(example.token_ids, example.vocabulary.pad_id)
+        output, weights = module(example.x.double(), mask=mask)
         return {
             "tokens": example.tokens[sentence],
             "weights": weights[sentence],

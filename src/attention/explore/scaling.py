@@ -8,11 +8,10 @@ from ipywidgets import Dropdown, SelectionSlider
 from torch import Tensor
 
 from attention.dot_product import scaled_dot_product_attention
-from attention.example import SENTENCES, running_example
+from attention.example import SENTENCES, example_attention, running_example
 from attention.explore.controls import sentence_menu, size_sliders
 from attention.explore.explorer import Explorer, Frame, explorer
 from attention.heads import split_heads
-from attention.multihead import MultiHeadAttention
 from attention.plots import Picture, plot_matrices
 
 DIVISORS = ("nothing", "√d_key", "d_key", "√d_model")
@@ -43,19 +42,17 @@ def scaling_explorer(
 
     Returns:
         The explorer, with controls ``sentence``, ``query``, ``d_model``, ``n_heads`` and
-        ``divisor``. It starts at d_model 64, or at the last one offered, and at the last head count
-        that divides it.
+        ``divisor``. It starts at d_model 64 with 4 heads, or at the first pair offered that is
+        allowed.
 
     """
 
     def frame(sentence: int, d_model: int, n_heads: int) -> Frame:
         example = running_example(d_model, sentences, seed=seed)
-        with torch.random.fork_rng(devices=[]), torch.no_grad():
-            torch.manual_seed(seed)
-            module = MultiHeadAttention(d_model, n_heads).double()
-            x = example.x[sentence : sentence + 1].double()
-            q = split_heads(module.w_q(x), n_heads)
-            k = split_heads(module.w_k(x), n_heads)
+        module = example_attention(d_model, n_heads, seed=seed)
+        x = example.x[[sentence]].double()
+        q = split_heads(module.w_q(x), n_heads)
+        k = split_heads(module.w_k(x), n_heads)
         d_key = q.shape[-1]
         divisors = (1.0, math.sqrt(d_key), float(d_key), math.sqrt(d_model))
         unscaled = (q @ k.transpose(-2, -1))[0]  # (heads, query, key)

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 
 import torch
 
-from attention.example import SENTENCES, running_example
+from attention.example import SENTENCES, example_attention, running_example
 from attention.explore.controls import D_MODELS, N_HEADS, sentence_menu, size_sliders
 from attention.explore.explorer import Explorer, Frame, explorer
 from attention.heads import split_heads
-from attention.multihead import MultiHeadAttention
 from attention.plots import Picture, plot_matrices
 
 
@@ -35,10 +34,8 @@ def splitting_explorer(
 
     def frame(sentence: int, d_model: int, n_heads: int) -> Frame:
         example = running_example(d_model, sentences, seed=seed)
-        with torch.random.fork_rng(devices=[]), torch.no_grad():
-            torch.manual_seed(seed)
-            projection = MultiHeadAttention(d_model, 1).double().w_q
-            q = projection(example.x[sentence : sentence + 1].double())
+        # One head, so that the message for a forbidden pair is that of split_heads.
+        q = example_attention(d_model, 1, seed=seed).w_q(example.x[[sentence]].double())
         # The same two operations on the positions 0, 1, 2, … of Q show where each entry goes.
         place = torch.arange(q.numel(), dtype=q.dtype).view(q.shape)
         wrong = (1, n_heads, q.shape[1], d_model // n_heads)
