@@ -37,7 +37,8 @@ STEPS = {
     "unit": python("pytest", "tests/unit", "tests/tools", *BOTH_CORES),
     "chapters": python("pytest", "tests/chapters", *BOTH_CORES, "--dist", "loadgroup"),
     "notebooks": python(
-        "pytest", "--nbval", "--nbval-current-env", *CHAPTERS, *BOTH_CORES, "--dist", "loadfile"
+        *("pytest", "-p", "tools.kernels", "--nbval", "--nbval-current-env", *CHAPTERS),
+        *(*BOTH_CORES, "--dist", "loadfile"),
     ),
     "book": ["make", "--no-print-directory", "book", "--assume-new=_config.yml"],
     "site": python("pytest", "tests/site", *BOTH_CORES),

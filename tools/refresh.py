@@ -23,6 +23,9 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
+from traitlets.config import Config
+
+from tools.kernels import unix_sockets
 
 BOOK = Path(__file__).resolve().parents[1] / "book"
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
@@ -56,7 +59,7 @@ def fresh_copy(path: Path) -> NotebookNode:
     NotebookClient(
         notebook,
         kernel_name="python3",
-        extra_arguments=["--log-level=40"],  # errors only: each kernel warns of its plain TCP port
+        config=Config(AsyncKernelManager=unix_sockets()),
         timeout=300,
         record_timing=False,
         coalesce_streams=True,

@@ -1,0 +1,27 @@
+"""Kernels that talk over Unix sockets. As a pytest plugin (`-p tools.kernels`): nbval's too.
+
+Over TCP a kernel is given ports that another process can take before it binds them. When that
+hits the port of its output or of its heartbeat, ipykernel hangs instead of ending, and the run
+fails a minute later with "Kernel didn't respond in 60 seconds".
+"""
+
+import itertools
+import tempfile
+from pathlib import Path
+
+from jupyter_client import KernelManager
+
+SOCKETS = tempfile.TemporaryDirectory(prefix="kernels-")  # removed when the process ends
+numbers = itertools.count()
+
+
+def unix_sockets() -> dict[str, str]:
+    """Settings of a kernel manager: sockets of its own for every kernel."""
+    connection_file = Path(SOCKETS.name) / f"{next(numbers)}.json"
+    return {"transport": "ipc", "connection_file": str(connection_file)}
+
+
+def pytest_configure() -> None:
+    import nbval.kernel
+
+    nbval.kernel.KernelManager = lambda **settings: KernelManager(**settings, **unix_sockets())
