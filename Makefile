@@ -25,10 +25,10 @@ CUDA = triton cuda-bindings cuda-pathfinder cuda-toolkit \
 	nvidia-cusparselt-cu13 nvidia-nccl-cu13 nvidia-nvjitlink nvidia-nvshmem-cu13 nvidia-nvtx
 
 .DEFAULT_GOAL = help
-.PHONY: help serve book test refresh bench lock clean
+.PHONY: help serve book test clients everything offline links refresh bench lock clean
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s%s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s%s\n", $$1, $$2 }' Makefile
 
 serve: book ## build the book and serve it on 127.0.0.1 (PORT=8000)
 	@echo
@@ -40,6 +40,19 @@ book: $(BUILT) ## build the pages into _build/html; a warning is an error
 
 test: $(INSTALLED) ## every check there is, and a line of counts at the end (ONLY="lint unit")
 	@$(BIN)/python -m tools.check $(ONLY)
+
+clients: book ## the chapters in Colab's packages, Binder's steps, JupyterLab and Notebook 7
+	@$(BIN)/python -m tools.check clients
+
+everything: $(INSTALLED) ## test and clients, and one line of counts at the end
+	@$(BIN)/python -m tools.check everything
+
+offline: book ## one zip of the book, to open without a network
+	@$(BIN)/python -m tools.offline
+
+links: $(INSTALLED) ## follow every link to another site
+	@$(BIN)/jupyter-book build book --config _config.yml --toc $(CURDIR)/_toc.yml --path-output _build/links \
+		--builder linkcheck
 
 refresh: $(INSTALLED) ## run the chapters and store their outputs (NOTEBOOKS="book/05-masking.ipynb")
 	@$(BIN)/python -m tools.refresh $(NOTEBOOKS)

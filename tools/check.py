@@ -1,6 +1,7 @@
 """Run every check, all of them even if one fails, and end with one line of counts.
 
-`make test` runs them all; `python -m tools.check unit lint` runs these two.
+`make test` runs all but the slow ones, `make everything` those too, and
+`python -m tools.check unit lint` these two.
 """
 
 import os
@@ -16,6 +17,7 @@ from tools.chromium import find_chromium
 ROOT = Path(__file__).resolve().parents[1]
 CODE = ["src", "tests", "tools", "benchmarks", "book"]
 WORKFLOWS = sorted(glob(".github/workflows/*.yml", root_dir=ROOT))
+ACTIONS = sorted(glob(".github/actions/*/action.yml", root_dir=ROOT))
 CHAPTERS = sorted(glob("book/*.ipynb", root_dir=ROOT))
 
 
@@ -31,6 +33,13 @@ STEPS = {
     "workflows": python(
         "check_jsonschema", "--builtin-schema", "vendor.github-workflows", *WORKFLOWS
     ),
+    "actions": python("check_jsonschema", "--builtin-schema", "vendor.github-actions", *ACTIONS),
+    "zizmor": [
+        str(Path(sys.executable).with_name("zizmor")),
+        "--offline",
+        "--no-progress",
+        ".github",
+    ],
     "dependabot": python(
         "check_jsonschema", "--builtin-schema", "vendor.dependabot", ".github/dependabot.yml"
     ),
@@ -42,17 +51,21 @@ STEPS = {
     ),
     "book": ["make", "--no-print-directory", "book", "--assume-new=_config.yml"],
     "site": python("pytest", "tests/site", *BOTH_CORES),
+    "clients": python("pytest", "tests/clients", *BOTH_CORES),
 }
+# Takes minutes, since it fills an environment of its own and starts whole servers.
+SLOW = ("clients",)
 
 
 def main(wanted: list[str]) -> int:
     environment = os.environ | {"PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"}
     totals = {"passed": 0, "failed": 0, "skipped": 0}
     reports = []
-    for name in wanted or STEPS:
+    names = list(STEPS) if wanted == ["everything"] else wanted
+    for name in names or [step for step in STEPS if step not in SLOW]:
         print(f"\n== {name}: {' '.join(STEPS[name][1:])}", flush=True)
         start = time.monotonic()
-        if name == "site":
+        if name in ("site", "clients"):
             try:
                 environment["CHROMIUM"] = find_chromium()
             except RuntimeError as error:
