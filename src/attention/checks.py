@@ -16,14 +16,21 @@ def check_size(name: str, size: int, *, least: int = 1) -> None:
         raise ValueError(f"{name} must be at least {least}, got {size}")
 
 
+def check_divides(part_name: str, part: int, whole_name: str, whole: int) -> None:
+    """Refuse a number of parts that does not divide the whole, and say which ones do."""
+    check_size(whole_name, whole)
+    check_size(part_name, part)
+    if whole % part:
+        *others, last = [str(n) for n in range(1, whole + 1) if whole % n == 0]
+        can_be = f"{', '.join(others)} or {last}" if others else last
+        raise ValueError(
+            f"{part_name}={part} does not divide {whole_name}={whole}; it can be {can_be}"
+        )
+
+
 def check_n_heads(d_model: int, n_heads: int) -> None:
     """Refuse head counts that do not divide d_model, and say which ones do."""
-    check_size("d_model", d_model)
-    check_size("n_heads", n_heads)
-    if d_model % n_heads:
-        *others, last = [str(n) for n in range(1, d_model + 1) if d_model % n == 0]
-        can_be = f"{', '.join(others)} or {last}" if others else last
-        raise ValueError(f"n_heads={n_heads} does not divide d_model={d_model}; it can be {can_be}")
+    check_divides("n_heads", n_heads, "d_model", d_model)
 
 
 def check_dropout(dropout: float) -> None:
@@ -127,3 +134,13 @@ def check_mask(mask: Tensor, scores: tuple[int, ...]) -> None:
         per_key = four and shape == (scores[0], scores[3])
         hint = "; for a padding mask (batch, key) write mask[:, None, None, :]" if per_key else ""
         raise ValueError(f"mask of shape {shape} does not broadcast to {expected}{hint}")
+
+
+def check_padding_mask(mask: Tensor, scores: tuple[int, ...], mechanism: str) -> None:
+    """Refuse a mask that is not the same for all queries; `mechanism` says who cannot honour it."""
+    check_mask(mask, scores)
+    if mask.shape[-2] != 1:
+        raise ValueError(
+            f"{mechanism} can leave out keys for all queries alike, not for single queries: mask "
+            f"must have size 1 on its query axis, as padding_mask makes it, got {tuple(mask.shape)}"
+        )
