@@ -16,7 +16,7 @@ import hashlib
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import nbformat
@@ -44,8 +44,13 @@ def chapters() -> list[Path]:
     return sorted(BOOK.glob("*.ipynb"), key=lambda path: (path.stem != "index", path.stem))
 
 
-def fresh_copy(path: Path) -> NotebookNode:
-    """The chapter as a run of its cells makes it now, normalised. The file stays as it is."""
+def fresh_copy(
+    path: Path, after_cell: Callable[[NotebookClient], None] | None = None
+) -> NotebookNode:
+    """The chapter as a run of its cells makes it now, normalised. The file stays as it is.
+
+    ``after_cell`` is called with the client after every cell of code, while the kernel still runs.
+    """
     raw = json.loads(path.read_text("utf-8"))
     name_cells(raw)
     notebook = nbformat.reads(json.dumps(raw), as_version=4)
@@ -56,7 +61,7 @@ def fresh_copy(path: Path) -> NotebookNode:
     }
     # The state of an earlier run would otherwise stay where no cell shows a widget any more.
     notebook.metadata.pop("widgets", None)
-    NotebookClient(
+    client = NotebookClient(
         notebook,
         kernel_name="python3",
         config=Config(AsyncKernelManager=unix_sockets()),
@@ -65,7 +70,10 @@ def fresh_copy(path: Path) -> NotebookNode:
         coalesce_streams=True,
         store_widget_state=True,
         resources={"metadata": {"path": str(path.parent)}},
-    ).execute()
+    )
+    if after_cell:
+        client.on_cell_executed = lambda **_: after_cell(client)
+    client.execute()
     for cell in notebook.cells:
         if cell.id in uncompared:
             cell.outputs = uncompared[cell.id]

@@ -13,26 +13,23 @@ import nbformat
 import numpy as np
 import pytest
 
-from tools.refresh import WIDGET_STATE, chapters, fresh_copy
+from tools.refresh import WIDGET_STATE, chapters
 
 # One float32 rounds at 6e-8 of its size; the numbers shown are about 1, after a hundred additions.
 TOLERANCE = 1e-5
 # Stored pictures keep four digits, so the last one may fall either way.
 PICTURE_TOLERANCE = 1.5e-4
 
-CHAPTERS = [
-    # Under xdist each chapter is a group of its own, so that two of them run at a time.
-    pytest.param(path, id=path.stem, marks=pytest.mark.xdist_group(path.stem))
-    for path in chapters()
-]
 
-
-@pytest.mark.parametrize("path", CHAPTERS)
-def test_a_stored_chapter_is_what_a_run_gives(path):
-    stored = nbformat.read(path, as_version=4)
-    found = differences(stored, fresh_copy(path))
+def test_a_stored_chapter_is_what_a_run_gives(run):
+    stored = nbformat.read(run.path, as_version=4)
+    found = differences(stored, run.notebook)
     assert not found, "\n".join(
-        [f"{path.name} is stale; `make refresh` renews it:", *found[:20], f"{len(found)} in all"]
+        [
+            f"{run.path.name} is stale; `make refresh` renews it:",
+            *found[:20],
+            f"{len(found)} in all",
+        ]
     )
 
 
