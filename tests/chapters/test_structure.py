@@ -77,6 +77,16 @@ def test_the_book_has_its_chapters():
     assert len(numbers) >= 8
 
 
+def test_every_notebook_begins_with_the_same_setup(chapter):
+    setup = next(cell for cell in chapter.cells if cell.cell_type == "code")
+    assert (setup.id, setup.metadata) == ("setup", {"tags": ["remove-cell"]})
+    assert setup.source == nbformat.read(PATHS[0], as_version=4).cells[1].source, (
+        "the cell is the same everywhere: copy it from the landing page"
+    )
+    assert setup.source.splitlines().count('PUBLISHED = ""') == 1, "a published copy fills it in"
+    assert setup.outputs == []
+
+
 def test_every_cell_was_run_in_order(chapter):
     cells = [c for c in chapter.cells if c.cell_type == "code" and c.source.strip()]
     assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
