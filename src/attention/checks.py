@@ -133,6 +133,8 @@ def check_mask(mask: Tensor, scores: tuple[int, ...]) -> None:
     if mask.ndim > len(scores) or any(size not in (1, score) for size, score in sizes):
         per_key = four and shape == (scores[0], scores[3])
         hint = "; for a padding mask (batch, key) write mask[:, None, None, :]" if per_key else ""
+        if len(scores) == 3 and mask.ndim == 4:
+            hint = "; without an axis of heads, as padding_mask makes it, take mask[:, 0]"
         raise ValueError(f"mask of shape {shape} does not broadcast to {expected}{hint}")
 
 
