@@ -17,7 +17,7 @@ from .styles import write_styles
 # Read by `write_styles` in this order: the theme's own, which its template adds, then what the
 # extensions ask for.
 THEME_STYLES = ("styles/theme.css", "styles/pydata-sphinx-theme.css")
-# sphinx_design's tabs are not used; the search page needs all of Sphinx's scripts, as they are.
+# sphinx_design's tabs are not used.
 UNUSED_SCRIPTS = ("design-tabs.js",)
 
 
@@ -29,8 +29,6 @@ def trim_page(app: Sphinx, pagename: str, templatename: str, context: dict, doct
     names = [str(getattr(style, "filename", style)) for style in context["css_files"]]
     app.page_styles = [*THEME_STYLES, *(name.removeprefix("_static/") for name in names)]
     context["css_files"] = ["_static/page.css"]
-    if pagename == "search":
-        return
     scripts = []
     for script in context["script_files"]:
         # The theme's inline scripts set options of its version switcher, which the book does not
