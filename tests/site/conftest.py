@@ -8,6 +8,7 @@ import functools
 import http.server
 import json
 import os
+import subprocess
 import sys
 import threading
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from filelock import FileLock
 from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,8 +48,10 @@ def find_chromium():
 
 
 def page_names():
-    """The files of the built pages, the landing page first."""
-    names = sorted(path.name for path in HTML.glob("*.html"))
+    """The files of the built pages, the landing page first. 404.html is shown at other addresses
+    than its own.
+    """
+    names = sorted(path.name for path in HTML.glob("*.html") if path.name != "404.html")
     return sorted(names, key=lambda name: name != "index.html")
 
 
@@ -131,6 +135,55 @@ def html_folder():
     if not page_names():
         pytest.fail(NO_BUILD)
     return HTML
+
+
+# What GitHub Actions tells about a fork that publishes itself.
+FORK = {
+    "GITHUB_REPOSITORY": "someone/fork",
+    "GITHUB_SHA": "0123456789abcdef0123456789abcdef01234567",
+    "GITHUB_REF_NAME": "main",
+    "JUPYTERHUB_URL": "https://hub.example.edu",
+}
+OF_ACTIONS = ("GITHUB_", "BOOK_URL", "JUPYTERHUB_URL")
+
+
+@pytest.fixture(scope="session")
+def build():
+    """A function that builds the book into a folder, as `make book` does, and returns the pages'.
+
+    The environment tells of a repository what the function is given, and nothing else.
+    """
+
+    def into(folder, **variables):
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(OF_ACTIONS)}
+        command = [Path(sys.executable).with_name("jupyter-book"), "build", BOOK]
+        command += ["--config", ROOT / "_config.yml", "--toc", ROOT / "_toc.yml"]
+        command += ["--path-output", folder, "-W", "--keep-going", "-n"]
+        done = subprocess.run(command, env=kept | variables, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return folder / "_build" / "html"
+
+    return into
+
+
+@pytest.fixture(scope="session")
+def fork_site(build, tmp_path_factory, worker_id):
+    """The folder of the pages as the fork of `FORK` builds them: made once for all tests."""
+    shared = tmp_path_factory.getbasetemp()
+    if worker_id != "master":  # under xdist: the folder above, which all workers share
+        shared = shared.parent
+    folder = shared / "fork"
+    with FileLock(shared / "fork.lock"):
+        if not (folder / "built").exists():
+            build(folder, **FORK)
+            (folder / "built").touch()
+    return folder / "_build" / "html"
+
+
+@pytest.fixture(scope="session")
+def fork_address(fork_site):
+    with serve(fork_site) as address:
+        yield address
 
 
 # Scrolls through the page, a screen at a time, then to every explorer until it is mounted.

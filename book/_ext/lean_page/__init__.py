@@ -49,30 +49,11 @@ def deferred(script):
     )
 
 
-def link_to_notebook(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
-    """One link that downloads the notebook, in place of the theme's menu, which needs Bootstrap's
-    script (24 kB).
-    """
-    buttons = []
-    for button in context.get("header_buttons", []):
-        if button.get("label") != "download-buttons":
-            buttons.append(button)
-            continue
-        buttons += [
-            {**each, "icon": "fas fa-download", "text": None, "tooltip": "Download this notebook"}
-            for each in button["buttons"]
-            if each.get("label") == "download-notebook-button"
-            or str(each.get("url", "")).endswith(".ipynb")
-        ]
-    context["header_buttons"] = buttons
-
-
 def setup(app: Sphinx) -> dict[str, object]:
     # Jupyter Book always sets this option of sphinx_comments, which the book does not load.
     app.add_config_value("comments_config", {}, "")
     app.connect("config-inited", add_templates)
-    # After the theme, which adds its scripts at 500 and its buttons at 501.
-    app.connect("html-page-context", link_to_notebook, priority=600)
+    # After the theme, which adds its scripts at 500.
     app.connect("html-page-context", trim_page, priority=900)
     # After mathml, whose stylesheet and font it reads.
     app.connect("build-finished", write_styles, priority=900)
