@@ -7,18 +7,13 @@ once more; pictures are compared by the numbers they were drawn from, never by p
 
 import base64
 import copy
-import math
 
 import nbformat
 import numpy as np
 import pytest
 
+from tests.chapters.comparing import PICTURE_TOLERANCE, TOLERANCE, compare, pictures, widgets
 from tools.refresh import WIDGET_STATE, chapters
-
-# One float32 rounds at 6e-8 of its size; the numbers shown are about 1, after a hundred additions.
-TOLERANCE = 1e-5
-# Stored pictures keep four digits, so the last one may fall either way.
-PICTURE_TOLERANCE = 1.5e-4
 
 
 def test_a_stored_chapter_is_what_a_run_gives(run):
@@ -39,83 +34,6 @@ def differences(stored, fresh) -> list[str]:
         *compare(widgets(stored), widgets(fresh), "widget", TOLERANCE),
         *compare(pictures(stored), pictures(fresh), "picture", PICTURE_TOLERANCE),
     ]
-
-
-def widgets(notebook) -> dict:
-    """The saved models by id, each tensor of a frame as numbers in the place that named it."""
-    state = notebook.metadata.get("widgets", {}).get(WIDGET_STATE, {}).get("state", {})
-    models = {}
-    for model_id, model in state.items():
-        buffers = {tuple(b["path"]): base64.b64decode(b["data"]) for b in model.get("buffers", [])}
-        values = dict(model["state"])
-        if "frames" in values:
-            # Equal tensors share a place, and what is equal to the last bit can depend on the
-            # machine: so places and buffer are not compared, but the tensors they stand for.
-            numbers = np.frombuffer(buffers.pop(("numbers",)), "<f4")
-            values["frames"] = unpacked(values["frames"], numbers)
-        models[f"{model['model_name']} {model_id}"] = {"state": values, "buffers": buffers}
-    return models
-
-
-def unpacked(value, numbers):
-    """A frame with the tensors in it: `{"at": 6, "shape": [2, 3]}` names six of the numbers."""
-    if isinstance(value, dict) and value.keys() == {"at", "shape"}:
-        size = math.prod(value["shape"])
-        flat = numbers[value["at"] : value["at"] + size]
-        # A frame that points past the end is a difference, not a crash.
-        return flat.reshape(value["shape"]) if flat.size == size else f"no {size} numbers"
-    if isinstance(value, dict):
-        return {key: unpacked(item, numbers) for key, item in value.items()}
-    if isinstance(value, list):
-        return [unpacked(item, numbers) for item in value]
-    return value
-
-
-def pictures(notebook) -> dict:
-    """What every picture was drawn from and how it is told in words, by cell and output."""
-    return {
-        f"{cell.id}, output {position}": output.metadata.get("image/png", {})
-        for cell in notebook.cells
-        for position, output in enumerate(cell.get("outputs", []))
-        if "image/png" in output.get("data", {})
-    }
-
-
-def compare(stored, fresh, where: str, tolerance: float) -> list[str]:
-    """Differences between two trees; only floats and arrays may differ, by the tolerance."""
-    if isinstance(stored, dict) and isinstance(fresh, dict):
-        lost = [f"{where}: {key} is stored only" for key in stored.keys() - fresh.keys()]
-        new = [f"{where}: {key} is in the fresh run only" for key in fresh.keys() - stored.keys()]
-        both = [key for key in stored if key in fresh]
-        return sorted(lost + new) + [
-            line
-            for key in both
-            for line in compare(stored[key], fresh[key], f"{where} {key}", tolerance)
-        ]
-    if isinstance(stored, list) and isinstance(fresh, list) and len(stored) == len(fresh):
-        return [
-            line
-            for i, (a, b) in enumerate(zip(stored, fresh, strict=True))
-            for line in compare(a, b, f"{where}[{i}]", tolerance)
-        ]
-    if isinstance(stored, np.ndarray) and isinstance(fresh, np.ndarray):
-        if stored.shape == fresh.shape:
-            close = np.isclose(stored, fresh, rtol=tolerance, atol=tolerance, equal_nan=True)
-            places = np.argwhere(~close).tolist()
-            return [f"{where}{at}: {stored[*at]}, fresh {fresh[*at]}" for at in places]
-        same = False
-    elif isinstance(stored, float) and isinstance(fresh, float):
-        same = np.isclose(stored, fresh, rtol=tolerance, atol=tolerance, equal_nan=True)
-    else:
-        same = type(stored) is type(fresh) and stored == fresh
-    if same:
-        return []
-    if isinstance(stored, str) and isinstance(fresh, str):
-        pairs = enumerate(zip(stored, fresh, strict=False))
-        start = next((i for i, (a, b) in pairs if a != b), min(len(stored), len(fresh)))
-        stored, fresh = stored[start:], fresh[start:]
-        where += f", from character {start}"
-    return [f"{where}: stored {stored!r:.120}, fresh {fresh!r:.120}"]
 
 
 # What follows breaks a stored chapter in one place and asks that the comparison says so.
