@@ -1,0 +1,92 @@
+"""The zip that `make offline` writes: the book from a folder, in a browser without a network."""
+
+import zipfile
+
+import pytest
+
+from tools.offline import NAME, write_offline
+
+# Whether the equations stand on the page, in the book's own font.
+EQUATIONS = """
+async () => {
+  await document.fonts.ready;
+  const drawn = [...document.querySelectorAll("math")].filter(
+    equation => equation.checkVisibility() && equation.getBoundingClientRect().width > 0);
+  const font = [...document.fonts].find(font => font.family.includes("Book Math"));
+  return {there: document.querySelectorAll("main math").length, drawn: drawn.length,
+          font: font?.status};
+}
+"""
+
+
+@pytest.fixture(scope="session")
+def unpacked(html_folder, tmp_path_factory):
+    """The folder that a reader has after unpacking."""
+    folder = tmp_path_factory.mktemp("stick")
+    write_offline(html_folder, folder / "book.zip")
+    with zipfile.ZipFile(folder / "book.zip") as archive:
+        archive.extractall(folder)
+    return folder / NAME
+
+
+def test_every_page_works(visit, unpacked, page_name):
+    with visit((unpacked / page_name).as_uri(), offline=True) as v:
+        for nth in range(v.mount_all()):
+            move(v.page.locator(".static-widget").nth(nth))
+
+        equations = v.page.evaluate(EQUATIONS)
+        if equations["there"]:
+            assert equations["drawn"] and equations["font"] == "loaded"
+
+        shown = set()
+        for _ in range(3):
+            v.page.locator(".theme-switch-button").click()
+            shown.add(v.page.evaluate("document.documentElement.dataset.theme"))
+        assert shown == {"light", "dark"}
+        v.assert_no_trouble()
+
+
+def move(explorer):
+    """Move the first slider by the keyboard; the picture follows."""
+    slider = explorer.locator("input[type=range]").first
+    before = explorer.locator("[data-picture]").inner_html()
+    at_the_end = slider.evaluate("slider => slider.value === slider.max")
+    slider.press("ArrowLeft" if at_the_end else "ArrowRight")
+    assert explorer.locator("[data-picture]").inner_html() != before
+
+
+def test_search_finds_pages(visit, unpacked):
+    with visit((unpacked / "search.html").as_uri(), offline=True) as v:
+        v.page.locator("main input[name=q]").fill("mask")
+        v.page.keyboard.press("Enter")
+        found = v.page.locator("#search-results li a")
+        found.nth(1).wait_for()
+        titles = found.all_inner_texts()
+        assert titles[:2] == ["Glossary > mask", "Masking"]
+        found.nth(1).click()
+        v.page.wait_for_url("**/05-masking.html*")
+        v.assert_no_trouble()
+
+
+def test_it_is_one_folder_that_says_what_to_open(unpacked):
+    assert [path.name for path in unpacked.parent.iterdir() if path.is_dir()] == [NAME]
+    assert (unpacked / "index.html").is_file()
+    assert "index.html" in (unpacked / "READ ME.txt").read_text("utf-8")
+    assert (unpacked / "LICENSE").is_file() and (unpacked / "LICENSE-TEXT").is_file()
+    assert not (unpacked / "404.html").exists()
+
+
+def test_the_same_pages_make_the_same_bytes(html_folder, tmp_path):
+    first, second = tmp_path / "first.zip", tmp_path / "second.zip"
+    write_offline(html_folder, first)
+    write_offline(html_folder, second)
+    assert first.read_bytes() == second.read_bytes()
+    with zipfile.ZipFile(first) as archive:
+        names = [entry.filename for entry in archive.infolist()]
+        assert names == sorted(names)
+        assert {entry.date_time for entry in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+
+
+def test_without_pages_it_says_how_to_get_them(tmp_path):
+    with pytest.raises(FileNotFoundError, match="make book"):
+        write_offline(tmp_path, tmp_path / "book.zip")

@@ -1,0 +1,86 @@
+"""What a reader types into the search field, and the page that they mean."""
+
+from urllib.parse import quote_plus
+
+MEANT = {
+    "mask": "05-masking",
+    "masking": "05-masking",
+    "padding mask": "05-masking",
+    "causal": "05-masking",
+    "causal_mask": "05-masking",
+    "d_model": "01-from-tokens-to-vectors",
+    "positional encoding": "01-from-tokens-to-vectors",
+    "queries": "02-projecting-to-q-k-v",
+    "heads": "03-splitting-heads",
+    "split_heads": "03-splitting-heads",
+    "softmax": "04-scores-scaling-softmax",
+    "√d_key": "04-scores-scaling-softmax",
+    "scaled_dot_product_attention": "04-scores-scaling-softmax",
+    "multi-head": "07-the-whole-module",
+    "einsum": "07-the-whole-module",
+    "how to cite": "bibliography",
+}
+RESULTS = """
+() => [...document.querySelectorAll("#search-results li")].map(found => ({
+  page: new URL(found.querySelector("a").href).pathname.split("/").pop(),
+  anchor: new URL(found.querySelector("a").href).hash,
+  title: found.querySelector("a").textContent,
+  summary: found.querySelector(".context")?.textContent,
+}))
+"""
+
+
+def results(v):
+    """What the search page shows, when every result has its summary."""
+    v.page.wait_for_function("document.querySelector('.search-summary')?.textContent")
+    v.page.wait_for_function(
+        "[...document.querySelectorAll('#search-results li')].every(found => found.children[1])"
+    )
+    return v.page.evaluate(RESULTS)
+
+
+def test_the_page_that_is_meant_is_among_the_first(visit, site):
+    missed = {}
+    with visit(f"{site}/search.html") as v:
+        for query, meant in MEANT.items():
+            v.page.goto(f"{site}/search.html?q={quote_plus(query)}")
+            first = [one for one in results(v) if not one["title"].startswith("Glossary")][:2]
+            if f"{meant}.html" not in [one["page"] for one in first]:
+                missed[query] = [one["title"] for one in first]
+        v.assert_no_trouble()
+    assert not missed
+
+
+def test_a_term_of_the_glossary_comes_first_with_its_definition(visit, site):
+    with visit(f"{site}/search.html?q=causal+mask") as v:
+        first = results(v)[0]
+        assert (first["page"], first["anchor"]) == ("glossary.html", "#term-causal-mask")
+        assert first["title"] == "Glossary > causal mask"
+        assert "earlier" in first["summary"]
+
+
+def test_results_read_well(visit, site):
+    with visit(f"{site}/search.html?q=attention") as v:
+        found = results(v)
+        titles = [one["title"] for one in found]
+        assert len(titles) > 5 and len(set(titles)) == len(titles)
+        for one in found:
+            assert "On this page" not in one["summary"] and "application/" not in one["summary"]
+            assert len(one["summary"]) > 50, one
+
+
+def test_a_search_that_finds_nothing_says_so(visit, site):
+    with visit(f"{site}/search.html?q=zebra") as v:
+        v.page.wait_for_function("document.querySelector('.search-summary')?.textContent")
+        assert "did not match" in v.page.inner_text(".search-summary")
+        v.assert_no_trouble()
+
+
+def test_the_field_of_every_page_leads_to_the_results(visit, site):
+    with visit(f"{site}/index.html") as v:
+        v.page.keyboard.press("Control+k")
+        v.page.keyboard.type("mask")
+        v.page.keyboard.press("Enter")
+        v.page.wait_for_url("**/search.html?q=mask")
+        assert results(v)
+        v.assert_no_trouble()
