@@ -1,0 +1,96 @@
+"""One layer of the transformer's encoder: self-attention and feed-forward, in residual connections.
+
+The layer adds to each token what its attention finds in all of them, then what the feed-forward
+layer makes of that token alone. In "post-norm", the paper's order, each of the two sums is
+normalised. In "pre-norm", usual today, only what goes into either part is: the sums themselves pass
+from layer to layer, and training can do without a warm-up of the learning rate.
+"""
+
+import copy
+from collections.abc import Callable
+
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from attention.checks import check_vectors
+from attention.feed_forward import FeedForward
+from attention.multihead import MultiHeadAttention
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention and feed-forward, each inside a residual connection with layer norm.
+
+    d_model, n_heads: as in `MultiHeadAttention`. d_ff, activation: as in `FeedForward`.
+    dropout: the probability for attention weights, for the feed-forward layer's inner numbers and
+        for what either part adds to the residual, in training only.
+    norm_first: False normalises after each residual sum (post-norm, the paper's), True before each
+        part (pre-norm).
+
+    Source: Vaswani et al. 2017, §3.1 and §5.4; Xiong et al. 2020, figure 1, for pre-norm.
+
+    Example:
+        >>> import torch
+        >>> layer = EncoderLayer(d_model=8, n_heads=2, d_ff=32)
+        >>> output, weights = layer(torch.randn(3, 6, 8))
+        >>> output.shape, weights.shape
+        (torch.Size([3, 6, 8]), torch.Size([3, 2, 6, 6]))
+        >>> output.mean(-1).abs().max().item() < 1e-6  # post-norm: each token's mean is 0
+        True
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        d_ff: int,
+        *,
+        dropout: float = 0.0,
+        norm_first: bool = False,
+        activation: Callable[[Tensor], Tensor] = F.relu,
+    ) -> None:
+        super().__init__()
+        self.d_model, self.norm_first = d_model, norm_first
+        self.self_attention = MultiHeadAttention(d_model, n_heads, dropout=dropout)
+        self.self_attention_norm = nn.LayerNorm(d_model)
+        self.feed_forward = FeedForward(d_model, d_ff, activation=activation, dropout=dropout)
+        self.feed_forward_norm = nn.LayerNorm(d_model)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch seq d_model"],
+        mask: Bool[Tensor, "..."] | None = None,
+        *,
+        need_weights: bool = True,
+    ) -> tuple[Float[Tensor, "batch seq d_model"], Float[Tensor, "batch heads seq seq"] | None]:
+        """Return (output, weights): x (batch, seq, d_model) -> the same shape.
+
+        mask, need_weights, weights, errors: as in `MultiHeadAttention.forward`.
+        """
+        check_vectors("x", x, "batch seq d_model", last=self.d_model)
+        if self.norm_first:
+            normed = self.self_attention_norm(x)
+            found, weights = self.self_attention(normed, mask=mask, need_weights=need_weights)
+            x = x + self.dropout(found)
+            x = x + self.dropout(self.feed_forward(self.feed_forward_norm(x)))
+        else:
+            found, weights = self.self_attention(x, mask=mask, need_weights=need_weights)
+            x = self.self_attention_norm(x + self.dropout(found))
+            x = self.feed_forward_norm(x + self.dropout(self.feed_forward(x)))
+        return x, weights
+
+    @classmethod
+    def from_torch(cls, layer: nn.TransformerEncoderLayer) -> "EncoderLayer":
+        """Copy one of torch's layers: weights, dtype, device, activation, dropout and norms."""
+        if not isinstance(layer, nn.TransformerEncoderLayer):
+            kind = type(layer).__name__
+            raise TypeError(f"layer must be a torch.nn.TransformerEncoderLayer, got {kind}")
+        attention, d_ff = layer.self_attn, layer.linear1.out_features
+        ours = cls(attention.embed_dim, attention.num_heads, d_ff, norm_first=layer.norm_first)
+        ours.self_attention = MultiHeadAttention.from_torch(attention)
+        ours.self_attention_norm = copy.deepcopy(layer.norm1)
+        ours.feed_forward = FeedForward.from_torch(layer)
+        ours.feed_forward_norm = copy.deepcopy(layer.norm2)
+        ours.dropout = copy.deepcopy(layer.dropout1)
+        return ours.train(layer.training)
