@@ -15,6 +15,7 @@ BIN = $(VENV)/bin
 INSTALLED = $(VENV)/installed
 PAGES = _build/html
 BUILT = _build/built
+REPOSITORY = _build/repository
 
 BOOK_SOURCES := _config.yml _toc.yml $(shell find book -type f -not -path '*/.*' -not -path '*/__pycache__/*')
 
@@ -25,7 +26,7 @@ CUDA = triton cuda-bindings cuda-pathfinder cuda-toolkit \
 	nvidia-cusparselt-cu13 nvidia-nccl-cu13 nvidia-nvjitlink nvidia-nvshmem-cu13 nvidia-nvtx
 
 .DEFAULT_GOAL = help
-.PHONY: help serve book test clients everything offline links refresh bench lock clean
+.PHONY: help serve book test clients everything offline links refresh bench lock clean FORCE
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s%s\n", $$1, $$2 }' Makefile
@@ -73,13 +74,21 @@ clean: ## remove the environment, the built pages and every cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Pages are rebuilt one by one where only their own text changed, all of them where anything else did.
-$(BUILT): $(INSTALLED) $(BOOK_SOURCES)
+$(BUILT): $(INSTALLED) $(BOOK_SOURCES) $(REPOSITORY)
 	@echo "Building the book ..."
 	@rm -f $@ # a page that warned is read again by the next build, and warns again
 	@# --toc is absolute, because Jupyter Book reads a relative path from the source folder
 	@$(BIN)/jupyter-book build book --config _config.yml --toc $(CURDIR)/_toc.yml --path-output . \
 		-W --keep-going -n $(if $(filter-out %.ipynb %.md,$?),--all)
 	@touch $@
+
+# The repository whose address the pages carry. The file changes only where the address or the commit does.
+$(REPOSITORY): FORCE | $(INSTALLED)
+	@mkdir -p $(@D)
+	@$(BIN)/python book/_ext/repository.py > $@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+
+FORCE:
 
 $(INSTALLED): requirements.txt pyproject.toml | $(BIN)/python
 	@echo "Installing torch, Jupyter Book and the rest of requirements.txt into $(VENV)."

@@ -135,3 +135,7 @@ def git(root: Path, *arguments: str) -> str:
     except FileNotFoundError:
         return ""
     return run.stdout.strip() if run.returncode == 0 else ""
+
+
+if __name__ == "__main__":  # `make book` builds every page anew where this line is another one
+    print(find_repository(Path.cwd()), os.environ.get("JUPYTERHUB_URL"))
