@@ -105,23 +105,18 @@ class LocalAttention(nn.Module):
         inside &= mask.expand(batch, n_queries, n_keys).gather(-1, window)
         keys = key[torch.arange(batch, device=key.device)[:, None, None], window]
 
-        favour = torch.ones_like(inside, dtype=key.dtype)
-        if self.alignment == "predictive":
-            favour = torch.exp(-2 * ((window - p) / reach) ** 2)  # σ = D/2: 2σ² = D²/2
-
         # Every query has keys of its own, so each is a batch of one query to `attention`.
-        context, weights = attention(
-            query.flatten(0, 1)[:, None],
-            keys.flatten(0, 1),
-            (favour[..., None] * keys).flatten(0, 1),
-            inside.flatten(0, 1)[:, None],
-        )
+        keys, inside = keys.flatten(0, 1), inside.flatten(0, 1)[:, None]
+        context, weights = attention(query.flatten(0, 1)[:, None], keys, mask=inside)
+        if self.alignment == "predictive":
+            gaussian = torch.exp(-2 * ((window - p) / reach) ** 2)  # σ = D/2, so 2σ² = D²/2
+            weights = weights * gaussian.flatten(0, 1)[:, None]  # (batch · query, 1, window)
+            context = weights @ keys
         context = context.view(batch, n_queries, -1)
         if not need_weights:
             return context, None
-        weights = favour * weights.view(batch, n_queries, -1)
         zeros = weights.new_zeros(batch, n_queries, n_keys)
-        return context, zeros.scatter_add(-1, window, weights)
+        return context, zeros.scatter_add(-1, window, weights.view(batch, n_queries, -1))
 
     def positions(
         self,
