@@ -2,8 +2,8 @@
 
     python -m benchmarks.dates
 
-"sunday, the fourth of march nineteen seventy-three" becomes "1973-03-04". Every day of 1900 to 2099
-is written in one of many ways, drawn at random; no day that is used for measuring occurs in
+"sunday, the fourth of march nineteen seventy-three" becomes "1973-03-04". The days are drawn from
+1900 to 2099, each is written in one of many ways, and no day that is used for measuring occurs in
 training in any form. A `BahdanauDecoder` and a `LuongDecoder` are trained on the same sentences,
 seeded, until they write 99.5 % of 500 days right that are held out for this decision. What is
 reported is the exact match on 2000 others: the share of dates with every letter right.
