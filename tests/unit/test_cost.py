@@ -1,0 +1,284 @@
+"""The counts of cost.py and its three sisters beside masks, modules and torch's FLOP counter."""
+
+import re
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
+
+from attention import (
+    MultiHeadAttention,
+    causal_mask,
+    cost,
+    cost_linear,
+    cost_recurrent,
+    cost_sparse,
+)
+from attention.additive import AdditiveAttention
+from attention.fixed import fixed_mask
+from attention.grouped import GroupedQueryAttention
+from attention.key_value_cache import KeyValueCache
+from attention.linformer import LinformerAttention
+from attention.luong import LuongAttention
+from attention.online import tiled_attention
+from attention.reformer import ReformerAttention
+from attention.sparse import sparse_attention
+from attention.sparse_patterns import global_mask, sliding_window_mask
+from attention.strided import strided_mask
+
+
+def flops(call):
+    """What torch counts. Its fused kernels on a CPU count nothing, so they are taken apart."""
+    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter, torch.no_grad():
+        call()
+    return counter.get_total_flops()
+
+
+# The layers of table 1 as functions of n and d, and the factors by which mixing grows as n and d
+# are doubled.
+TABLE_1 = {
+    "self-attention, n² · d": (lambda n, d: cost.multi_head(n, d, 8), 4, 2),
+    "recurrent, n · d²": (cost_recurrent.recurrent, 2, 4),
+    "convolutional, k · n · d²": (lambda n, d: cost.convolutional(n, d, 3), 2, 4),
+    "restricted, r · n · d": (lambda n, d: cost_sparse.sliding_window(n, d, 8, 16), 2, 2),
+}
+
+
+@pytest.mark.parametrize(("layer", "with_n", "with_d"), TABLE_1.values(), ids=TABLE_1)
+def test_operations_grow_as_table_1_says(layer, with_n, with_d):
+    """Exactly; a window loses a few keys at both ends of the sequence, fewer than 1 % of all."""
+    once = layer(4096, 64).mixing
+    assert layer(4096, 128).mixing == with_d * once
+    assert layer(8192, 64).mixing == pytest.approx(with_n * once, rel=0.01)
+
+
+def test_a_wider_kernel_or_window_costs_as_much_more():
+    assert cost.convolutional(99, 8, 6).mixing == 2 * cost.convolutional(99, 8, 3).mixing
+    narrow, wide = (cost_sparse.sliding_window(4096, 8, 2, w) for w in (15 * 2, 31 * 2))
+    assert wide.mixing == pytest.approx(63 / 31 * narrow.mixing, rel=0.01)
+
+
+@pytest.mark.parametrize("n", [1, 2, 9, 10, 28, 1000])
+def test_steps_and_paths_are_those_of_table_1(n):
+    attention = cost.multi_head(n, 8, 2)
+    assert (attention.steps, attention.path) == (1, 1)
+    recurrent = cost_recurrent.recurrent(n, 8)
+    assert (recurrent.steps, recurrent.path) == (n, n)
+    convolutional = cost.convolutional(n, 8, 3)
+    log_3 = {1: 1, 2: 1, 9: 2, 10: 3, 28: 4, 1000: 7}
+    assert (convolutional.steps, convolutional.path) == (1, log_3[n])
+    restricted = cost_sparse.sliding_window(n, 8, 2, 4)
+    n_by_2 = {1: 1, 2: 1, 9: 4, 10: 5, 28: 14, 1000: 500}
+    assert (restricted.steps, restricted.path) == (1, n_by_2[n])
+
+
+def longest_path(mask, reaches_all):
+    """How many layers under the mask it takes until every query has been reached."""
+    reached, layers = mask, 1
+    while not (reached | ~reaches_all).all():
+        reached, layers = (reached.float() @ mask.float()) > 0, layers + 1
+    return layers
+
+
+SIZES = (1, 2, 3, 5, 9, 10, 16, 23)
+PATTERNS = {
+    "sliding window": (
+        lambda n: cost_sparse.sliding_window(n, 8, 2, 4),
+        lambda n: sliding_window_mask(n, 4),
+        False,
+    ),
+    "causal window": (
+        lambda n: cost_sparse.sliding_window(n, 8, 2, 3, causal=True),
+        lambda n: sliding_window_mask(n, 3, causal=True),
+        True,
+    ),
+    "global": (
+        lambda n: cost_sparse.global_tokens(n, 8, 2, 2),
+        lambda n: global_mask(n, range(min(2, n))),
+        False,
+    ),
+    "strided": (
+        lambda n: cost_sparse.strided(n, 8, 2, 3),
+        lambda n: strided_mask(n, 3),
+        True,
+    ),
+    "stride 1": (
+        lambda n: cost_sparse.strided(n, 8, 2, 1),
+        lambda n: strided_mask(n, 1),
+        True,
+    ),
+    "fixed": (
+        lambda n: cost_sparse.fixed(n, 8, 2, 3),
+        lambda n: fixed_mask(n, 3),
+        True,
+    ),
+    "fixed, two summary keys": (
+        lambda n: cost_sparse.fixed(n, 8, 2, 5, 2),
+        lambda n: fixed_mask(n, 5, 2),
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize(("count", "make", "causal"), PATTERNS.values(), ids=PATTERNS)
+def test_a_pattern_costs_its_pairs_and_its_path_is_the_longest_there_is(count, make, causal):
+    for n in SIZES:
+        mask, counted = make(n), count(n)
+        assert counted.mixing == 2 * 8 * mask.sum()
+        assert counted.memory == 2 * mask.sum()
+        anybody = torch.ones(n, n, dtype=torch.bool)
+        others = causal_mask(n) if causal else anybody
+        itself = torch.eye(n, dtype=torch.bool)  # a token needs no path to itself
+        assert counted.path == longest_path(mask | itself, others)
+
+
+def test_random_keys_count_as_many_pairs():
+    assert cost_sparse.random_keys(100, 8, 2, 7).mixing == 2 * 8 * 700
+    assert cost_sparse.random_keys(5, 8, 2, 7) == cost_sparse.random_keys(5, 8, 2, 5)
+
+
+X = torch.zeros(1, 48, 16)  # (batch, seq, d_model)
+HEADS = torch.zeros(1, 4, 48, 4)  # (batch, heads, seq, d_key)
+OPTIONS = {"n_buckets": 6, "n_rounds": 3, "chunk_length": 7}
+MODULES = {
+    "multi-head": (MultiHeadAttention(16, 4), (X,), cost.multi_head(48, 16, 4)),
+    "grouped-query": (GroupedQueryAttention(16, 4, 2), (X,), cost.grouped_query(48, 16, 4, 2)),
+    "multi-query": (GroupedQueryAttention(16, 4, 1), (X,), cost.grouped_query(48, 16, 4, 1)),
+    "convolutional": (
+        nn.Conv1d(16, 16, 3, padding="same"),
+        (X.mT,),
+        cost.convolutional(48, 16, 3),
+    ),
+    "additive": (
+        AdditiveAttention(16, 12, 10),
+        (X, X[:, :20, :12]),
+        cost_recurrent.additive(48, 20, 16, 12, 10),
+    ),
+    "luong dot": (
+        LuongAttention(16, 16, "dot"),
+        (X, X[:, :20]),
+        cost_recurrent.luong(48, 20, 16, 16, "dot"),
+    ),
+    "luong general": (
+        LuongAttention(16, 12, "general"),
+        (X, X[:, :20, :12]),
+        cost_recurrent.luong(48, 20, 16, 12, "general"),
+    ),
+    "luong concat": (
+        LuongAttention(16, 12, "concat"),
+        (X, X[:, :20, :12]),
+        cost_recurrent.luong(48, 20, 16, 12, "concat"),
+    ),
+    "linformer": (
+        LinformerAttention(16, 4, max_length=60, n_mixtures=5),
+        (X,),
+        cost_linear.linformer(48, 16, 4, 5, max_length=60),
+    ),
+    "reformer": (
+        ReformerAttention(16, 4, **OPTIONS),
+        (X,),
+        cost_linear.reformer(48, 16, 4, **OPTIONS),
+    ),
+}
+
+
+@pytest.mark.parametrize(("module", "inputs", "counted"), MODULES.values(), ids=MODULES)
+def test_parameters_and_flops_are_those_of_the_module(module, inputs, counted):
+    assert sum(w.numel() for w in module.parameters()) == counted.parameters
+    assert flops(lambda: module(*inputs)) == counted.flops
+
+
+@pytest.mark.parametrize(("kind", "gates"), [(nn.RNNCell, 1), (nn.GRUCell, 3), (nn.LSTMCell, 4)])
+def test_recurrent_cells(kind, gates):
+    cell, state = kind(16, 16), None
+
+    def run():
+        nonlocal state
+        for x in X.unbind(1):
+            state = cell(x, state)
+            state = state if gates == 4 else state.clone()
+
+    counted = cost_recurrent.recurrent(48, 16, gates)
+    assert sum(w.numel() for w in cell.parameters()) == counted.parameters
+    assert flops(run) == counted.flops
+    kept = state if gates == 4 else [state]
+    assert sum(x.numel() for x in kept) == counted.cache
+
+
+def test_tiles_take_the_operations_of_dense_attention_and_less_memory():
+    dense, in_tiles = cost.multi_head(48, 16, 4), cost.tiled(48, 16, 4, tile=20)
+    assert flops(lambda: F.scaled_dot_product_attention(HEADS, HEADS, HEADS)) == 2 * dense.mixing
+    assert flops(lambda: tiled_attention(HEADS, HEADS, HEADS, tile=20)) == 2 * in_tiles.mixing
+    assert in_tiles.memory < dense.memory / 3
+    assert in_tiles.steps == 3
+
+
+def test_a_sliding_window_computed_in_blocks_takes_little_more_than_its_pairs():
+    """A block of 4 queries gathers 64 + 4 keys, the ends of the sequence too: 8 % more at most."""
+    x = torch.zeros(1, 4, 1024, 4)
+    counted = cost_sparse.sliding_window(1024, 16, 4, 64)
+    measured = flops(lambda: sparse_attention(x, x, x, window=64, block=4))
+    assert 1 <= measured / (2 * counted.mixing) < 1.08
+
+
+@pytest.mark.parametrize("n_kv_heads", [1, 2, 4])
+def test_the_cache_is_as_large_as_the_key_value_cache(n_kv_heads):
+    cache = KeyValueCache(1, n_kv_heads, 48, 4, dtype=torch.float16)
+    assert 2 * cost.grouped_query(48, 16, 4, n_kv_heads).cache == cache.nbytes
+
+
+def test_approximations_grow_as_they_say():
+    """Doubling n doubles the mixing of what is linear; √n-patterns grow by 2√2."""
+
+    def grows(count):
+        return count(16384).mixing / count(8192).mixing
+
+    assert grows(lambda n: cost_linear.linear(n, 512, 8)) == 2
+    assert grows(lambda n: cost_linear.random_features(n, 512, 8, 256)) == 2
+    assert grows(lambda n: cost_linear.linformer(n, 512, 8, 256)) == 2
+    fixed = {"n_buckets": 64, "n_rounds": 2, "chunk_length": 64}
+    assert grows(lambda n: cost_linear.reformer(n, 512, 8, **fixed)) == 2
+    for pattern in (cost_sparse.strided, cost_sparse.fixed):
+        assert pattern(16384, 512, 8, 128).mixing / pattern(4096, 512, 8, 64).mixing == (
+            pytest.approx(8, rel=0.02)
+        )
+
+
+WRONG = {
+    "heads that do not divide": (
+        lambda: cost.multi_head(10, 8, 3),
+        "n_heads=3 does not divide d_model=8; it can be 1, 2, 4 or 8",
+    ),
+    "no tokens": (lambda: cost.multi_head(0, 8, 2), "n must be at least 1, got 0"),
+    "groups that do not divide": (
+        lambda: cost.grouped_query(10, 8, 4, 3),
+        "n_kv_heads=3 does not divide n_heads=4; it can be 1, 2 or 4",
+    ),
+    "a kernel of one": (
+        lambda: cost.convolutional(10, 8, 1),
+        "kernel must be at least 2, got 1",
+    ),
+    "no such score": (
+        lambda: cost_recurrent.luong(2, 2, 4, 4, "cosine"),
+        'score must be "dot", "general" or "concat", got \'cosine\'',
+    ),
+    "dot with two widths": (
+        lambda: cost_recurrent.luong(2, 2, 4, 3, "dot"),
+        'score="dot" needs queries and keys of one width, got query_dim=4 and key_dim=3; '
+        'use score="general" or score="concat"',
+    ),
+    "a sequence longer than max_length": (
+        lambda: cost_linear.linformer(10, 8, 2, 4, max_length=9),
+        "max_length must be at least 10, got 9",
+    ),
+}
+
+
+@pytest.mark.usefixtures("as_a_reader")
+@pytest.mark.parametrize(("call", "says"), WRONG.values(), ids=WRONG)
+def test_bad_input(call, says):
+    with pytest.raises(ValueError, match=f"^{re.escape(says)}$"):
+        call()
