@@ -30,7 +30,7 @@ def test_it_returns_views_and_keeps_copies():
 
 @pytest.mark.parametrize(("dtype", "size"), [(torch.float32, 4), (torch.bfloat16, 2)])
 def test_bytes_are_what_the_formula_says(dtype, size):
-    """Ainslie et al.: 2 · layers · kv_heads · d_key · length · bytes, for each sequence."""
+    """2 · layers · kv_heads · d_key · length · bytes, for each sequence of the batch."""
     layers, batch, kv_heads, d_key, length = 3, 2, 4, 16, 100
     caches = [KeyValueCache(batch, kv_heads, length, d_key, dtype=dtype) for _ in range(layers)]
     formula = 2 * layers * kv_heads * d_key * length * size * batch
