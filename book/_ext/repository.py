@@ -138,4 +138,4 @@ def git(root: Path, *arguments: str) -> str:
 
 
 if __name__ == "__main__":  # `make book` builds every page anew where this line is another one
-    print(find_repository(Path.cwd()), os.environ.get("JUPYTERHUB_URL"))
+    print(find_repository(Path.cwd()), os.environ.get("BOOK_URL"), os.environ.get("JUPYTERHUB_URL"))
