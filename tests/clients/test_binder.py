@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -97,17 +98,23 @@ def server(tmp_path_factory):
             stderr=subprocess.STDOUT,
         )
     try:
-        # The server writes down its port once it listens.
         written = runtime / f"jpserver-{process.pid}.json"
-        deadline = time.monotonic() + 120
-        while not written.exists() and process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.1)
-        assert written.exists(), log.read_text()
-        started = json.loads(written.read_text())
-        yield started["url"], started["token"]
+        yield started(process, written, log)
     finally:
         process.terminate()
         process.wait(timeout=60)
+
+
+def started(process, written, log):
+    """The address and the token, once the server has written them down and answers."""
+    deadline = time.monotonic() + 120
+    while process.poll() is None and time.monotonic() < deadline:
+        with suppress(OSError, ValueError):  # no file yet, half a file, no answer
+            address = json.loads(written.read_text())
+            with urlopen(f"{address['url']}api/status?token={address['token']}"):
+                return address["url"], address["token"]
+        time.sleep(0.1)
+    raise AssertionError(log.read_text())
 
 
 @pytest.mark.parametrize("path", chapters(), ids=lambda path: path.stem)
