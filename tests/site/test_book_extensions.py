@@ -106,3 +106,9 @@ def test_an_empty_header_cell_becomes_a_plain_one():
     context = {"body": '<tr><th class="head"><p></p></th><th class="head"><p>here</p></th></tr>'}
     mend(None, "page", "page.html", context, None)
     assert context["body"] == '<tr><td></td><th class="head"><p>here</p></th></tr>'
+
+
+def test_a_folded_cell_is_named_as_it_reads():
+    context = {"body": '<summary aria-label="Toggle hidden content">Show the code</summary>'}
+    mend(None, "page", "page.html", context, None)
+    assert context["body"] == "<summary>Show the code</summary>"
