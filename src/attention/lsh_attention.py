@@ -96,10 +96,15 @@ def lsh_attention(
             scores -= times.to(scores.dtype).log_()
         low = torch.finfo(scores.dtype).min
         scores = scores.masked_fill_(i == j, low / 2).masked_fill_(~seen, low)
-        output = torch.softmax(scores, dim=-1).masked_fill(~seen, 0.0) @ _with_previous(cut(value))
+        # Softmax by hand, over the memory of the scores, since its total is needed too.
+        largest = scores.amax(-1, keepdim=True).detach()
+        exps = scores.sub_(largest).exp_()
+        total = exps.sum(-1, keepdim=True)
+        output = exps @ _with_previous(cut(value)) / total
+        output = output.masked_fill(~seen.any(-1, keepdim=True), 0.0)
         back = place[:, :, r, :, None]
         outputs.append(output.flatten(2, 3).gather(2, back.expand_as(value)))
-        totals.append(scores.logsumexp(-1, keepdim=True).flatten(2, 3).gather(2, back))
+        totals.append((largest + total.log()).flatten(2, 3).gather(2, back))
     # A round counts as much as the sum of its exponentials: together they are one softmax.
     shares = torch.softmax(torch.stack(totals), dim=0)
     return (shares * torch.stack(outputs)).sum(0)
