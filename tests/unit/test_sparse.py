@@ -116,7 +116,7 @@ def test_no_tensor_of_query_times_key_numbers_is_made(parts):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss counts differently elsewhere")
 def test_memory_falls():
-    """16 384 queries and keys: one head's matrix alone would take 1 GiB. All three computations, and back."""
+    """16 384 queries and keys, forward and back: one head's matrix alone would take 1 GiB."""
     code = """
 import resource, torch
 from attention.fixed import fixed_attention

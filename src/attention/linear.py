@@ -1,0 +1,103 @@
+"""Linear attention: the weight of a key is φ(q)·φ(k) with φ(x) = elu(x) + 1.
+
+Scaled dot-product attention takes exp(q·k / √d_key) for the weight and divides by the sum of all
+weights. Here the features φ are a fixed positive function of each vector, so that the sums over the
+keys are taken once for all queries and time grows as n. The weights are others than softmax's, and
+flatter: a model has to be trained with them. Causal, the sums make it a recurrent network: the
+state is one matrix for each head, and a token costs the same however many came before it.
+"""
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.nn import functional as F
+
+from attention.kernel_attention import check_kernel_inputs, kernel_attention
+
+
+def elu_plus_one(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """elu(x) + 1: x + 1 where x is positive, eˣ elsewhere, and so positive everywhere.
+
+    Source: Katharopoulos et al. 2020, §3.2.1, equation 7.
+
+    Example:
+        >>> elu_plus_one(torch.tensor([-1.0, 0.0, 2.0]))
+        tensor([0.3679, 1.0000, 3.0000])
+
+    """
+    return F.elu(x) + 1.0
+
+
+def linear_attention(
+    query: Float[Tensor, "batch heads query d_key"],
+    key: Float[Tensor, "batch heads key d_key"],
+    value: Float[Tensor, "batch heads key d_value"],
+    mask: Bool[Tensor, "..."] | None = None,
+    *,
+    causal: bool = False,
+    chunk: int = 128,
+) -> Float[Tensor, "batch heads query d_value"]:
+    """Σ_j (φ(q)·φ(k_j)) v_j / Σ_j φ(q)·φ(k_j) with φ = elu + 1.
+
+    query (batch, heads, query, d_key), key (batch, heads, key, d_key), value (batch, heads, key,
+    d_value) -> output (batch, heads, query, d_value).
+
+    mask: which keys are no padding, (batch, 1, 1, key) as `padding_mask` makes it. A query that may
+        attend to nothing gets output 0.
+    causal: whether query i attends to the keys up to i only; there are as many keys as queries.
+    chunk: how many tokens are taken at once. It changes the cost, not the result.
+
+    Raises ValueError for a mask that differs between queries: no weight of a single query and key
+    is made, so that there is none to mask.
+    Cost: O(n · d_key · d_value) time, O(d_key · d_value) memory besides input and output; causal
+    and with gradients, see `kernel_attention`.
+    Source: Katharopoulos et al. 2020, §3.2 and §3.3.
+
+    Example:
+        >>> x = torch.randn(1, 2, 50, 8)
+        >>> weights = elu_plus_one(x) @ elu_plus_one(x).transpose(-2, -1)
+        >>> weights = weights / weights.sum(-1, keepdim=True)
+        >>> torch.allclose(linear_attention(x, x, x), weights @ x, atol=1e-5)
+        True
+
+    """
+    check_kernel_inputs(query, key, value, mask, causal, "linear attention")
+    return kernel_attention(
+        query, key, value, mask, feature_map=elu_plus_one, causal=causal, chunk=chunk
+    )
+
+
+def linear_attention_step(
+    query: Float[Tensor, "batch heads 1 d_key"],
+    key: Float[Tensor, "batch heads 1 d_key"],
+    value: Float[Tensor, "batch heads 1 d_value"],
+    state: Float[Tensor, "batch heads d_key d_value+1"] | None = None,
+) -> tuple[Float[Tensor, "batch heads 1 d_value"], Float[Tensor, "batch heads d_key d_value+1"]]:
+    """Attend from the next token to itself and all before it: (output, state).
+
+    query, key (batch, heads, 1, d_key), value (batch, heads, 1, d_value) of one token -> output
+    (batch, heads, 1, d_value), and the state to hand over with the token after it. Token by token
+    this gives what `linear_attention(…, causal=True)` gives for all at once.
+
+    state: (batch, heads, d_key, d_value + 1), None before the first token. Its first columns are
+        the paper's S = Σ φ(k_j) v_jᵀ, its last one is Z = Σ φ(k_j). It is not changed in place.
+
+    Cost: O(d_key · d_value) time and memory, however long the sequence is.
+    Source: Katharopoulos et al. 2020, §3.4, equations 16 to 20.
+
+    Example:
+        >>> x, state, outputs = torch.randn(1, 2, 5, 4), None, []
+        >>> for token in x.split(1, dim=2):
+        ...     output, state = linear_attention_step(token, token, token, state)
+        ...     outputs.append(output)
+        >>> together = linear_attention(x, x, x, causal=True)
+        >>> torch.allclose(torch.cat(outputs, dim=2), together, atol=1e-5)
+        True
+
+    """
+    check_kernel_inputs(query, key, value, None, True, "linear attention")
+    added = elu_plus_one(key).transpose(-2, -1) @ F.pad(value, (0, 1), value=1.0)
+    state = added if state is None else state + added
+    sums = elu_plus_one(query) @ state
+    total = sums[..., -1:]
+    return sums[..., :-1] / torch.where(total == 0, 1.0, total), state

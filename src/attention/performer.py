@@ -1,0 +1,119 @@
+"""Performer: softmax attention estimated with positive random features, at a cost that grows as n.
+
+The weight exp(q·k / √d_key) of scaled dot-product attention is the mean, over normal vectors ω, of
+exp(ω·x - |x|²/2) · exp(ω·y - |y|²/2), where x and y are q and k over the fourth root of d_key. With
+n_features drawn vectors that mean becomes a dot product of features, an estimate that is right on
+average, and `kernel_attention` sums features in time O(n). Every feature is positive, so that no
+normaliser comes out below 0. The vectors are drawn orthogonal to one another, which makes the
+estimate vary less; its error falls as 1/√n_features.
+"""
+
+import math
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from attention.checks import check_size, check_vectors
+from attention.kernel_attention import check_kernel_inputs, kernel_attention
+
+
+def orthogonal_projection(
+    n_features: int, d_key: int, *, generator: torch.Generator | None = None
+) -> Float[Tensor, "{n_features} {d_key}"]:
+    """Draw n_features normal vectors that are orthogonal in groups of d_key.
+
+    n_features, d_key -> (n_features, d_key). Each row by itself is a standard normal vector: its
+    direction is even, its length drawn apart. Draw once, and keep the rows as a buffer, since
+    queries and keys must meet the same ones.
+
+    generator: where the numbers come from; torch's default unless given.
+
+    Source: Choromanski et al. 2020, §2.4; Yu et al. 2016 for the construction.
+
+    Example:
+        >>> projection = orthogonal_projection(4, 4)
+        >>> products = projection @ projection.T
+        >>> torch.allclose(products, products.diag().diag(), atol=1e-5)
+        True
+
+    """
+    check_size("n_features", n_features)
+    check_size("d_key", d_key)
+    groups = math.ceil(n_features / d_key)
+    rotations, upper = torch.linalg.qr(torch.randn(groups, d_key, d_key, generator=generator))
+    # QR is unique up to signs. With a positive diagonal, every rotation is equally likely.
+    rotations = rotations * upper.diagonal(dim1=-2, dim2=-1).sign()[:, None]
+    lengths = torch.randn(n_features, d_key, generator=generator).norm(dim=-1, keepdim=True)
+    return rotations.flatten(0, 1)[:n_features] * lengths
+
+
+def positive_features(
+    x: Float[Tensor, "*batch seq d_key"], projection: Float[Tensor, "features d_key"]
+) -> Float[Tensor, "*batch seq features"]:
+    """exp(ω·x - |x|²/2) / √features for each row ω of the projection.
+
+    x (..., seq, d_key), projection (features, d_key) -> (..., seq, features). On average over the
+    projection, positive_features(x) · positive_features(y) is exp(x·y).
+
+    The estimate's variance is exp(2·x·y) · (exp(|x + y|²) - 1) / features with independent rows: it
+    takes many features where long vectors point the same way.
+
+    Source: Choromanski et al. 2020, §2.3, lemmas 1 and 2.
+
+    Example:
+        >>> positive_features(torch.zeros(1, 3), torch.randn(4, 3))
+        tensor([[0.5000, 0.5000, 0.5000, 0.5000]])
+
+    """
+    return _log_features(x, projection).exp() / math.sqrt(len(projection))
+
+
+def _log_features(x: Tensor, projection: Tensor) -> Tensor:
+    return x @ projection.to(x.dtype).T - x.square().sum(-1, keepdim=True) / 2
+
+
+def performer_attention(
+    query: Float[Tensor, "batch heads query d_key"],
+    key: Float[Tensor, "batch heads key d_key"],
+    value: Float[Tensor, "batch heads key d_value"],
+    projection: Float[Tensor, "features d_key"],
+    mask: Bool[Tensor, "..."] | None = None,
+    *,
+    causal: bool = False,
+) -> Float[Tensor, "batch heads query d_value"]:
+    """Estimate softmax(query · keyᵀ / √d_key) · value through positive random features.
+
+    query (batch, heads, query, d_key), key (batch, heads, key, d_key), value (batch, heads, key,
+    d_value) -> output (batch, heads, query, d_value).
+
+    projection: (features, d_key), as `orthogonal_projection` draws it; the same for all heads.
+    mask: which keys are no padding, (batch, 1, 1, key) as `padding_mask` makes it. A query that may
+        attend to nothing gets output 0.
+    causal: whether query i attends to the keys up to i only; there are as many keys as queries.
+
+    Raises ValueError for a mask that differs between queries: no weight of a single query and key
+    is made, so that there is none to mask.
+    Cost: O(n · features · (d_key + d_value)) time, O(n · features) memory.
+    Source: Choromanski et al. 2020, §2.2 to §2.4 (FAVOR+).
+
+    Example:
+        >>> x = torch.randn(1, 2, 50, 8, generator=torch.Generator().manual_seed(0)) / 2
+        >>> exact = torch.softmax(x @ x.transpose(-2, -1) / 8**0.5, dim=-1) @ x
+        >>> many = orthogonal_projection(4096, 8, generator=torch.Generator().manual_seed(1))
+        >>> bool((performer_attention(x, x, x, many) - exact).abs().max() < 0.1)
+        True
+
+    """
+    check_kernel_inputs(query, key, value, mask, causal, "Performer")
+    check_vectors("projection", projection, "features d_key", last=query.shape[-1])
+    fourth_root = query.shape[-1] ** 0.25
+    log_query = _log_features(query / fourth_root, projection)
+    log_key = _log_features(key / fourth_root, projection)
+    if mask is not None:
+        log_key = log_key.masked_fill(~mask.transpose(-2, -1), torch.finfo(log_key.dtype).min)
+    # A factor that all features of a query share, or all features of all keys, falls out of the
+    # quotient. So the largest becomes 1: long vectors would leave nothing but zeros, or infinity.
+    query = (log_query - log_query.detach().amax(-1, keepdim=True)).exp_()
+    key = (log_key - log_key.detach().amax((-2, -1), keepdim=True)).exp_()
+    return kernel_attention(query, key, value, mask, causal=causal)
