@@ -21,9 +21,12 @@ from attention.additive import AdditiveAttention
 from attention.fixed import fixed_mask
 from attention.grouped import GroupedQueryAttention
 from attention.key_value_cache import KeyValueCache
+from attention.linear import linear_attention, linear_attention_step
 from attention.linformer import LinformerAttention
 from attention.luong import LuongAttention
 from attention.online import tiled_attention
+from attention.performer import performer_attention
+from attention.random_feature import random_feature_attention
 from attention.reformer import ReformerAttention
 from attention.sparse import sparse_attention
 from attention.sparse_patterns import global_mask, sliding_window_mask
@@ -222,6 +225,19 @@ def test_a_sliding_window_computed_in_blocks_takes_little_more_than_its_pairs():
     counted = cost_sparse.sliding_window(1024, 16, 4, 64)
     measured = flops(lambda: sparse_attention(x, x, x, window=64, block=4))
     assert 1 <= measured / (2 * counted.mixing) < 1.08
+
+
+def test_attention_through_features():
+    """Random Feature Attention makes two features of each of the random matrix's 10 rows."""
+    counted = cost_linear.linear(48, 16, 4)
+    assert flops(lambda: linear_attention(HEADS, HEADS, HEADS)) == 2 * counted.mixing
+    _, state = linear_attention_step(*[HEADS[:, :, :1]] * 3)
+    assert state.numel() == counted.cache
+
+    counted, rows = cost_linear.random_features(48, 16, 4, 20), torch.zeros(20, 4)
+    assert flops(lambda: performer_attention(HEADS, HEADS, HEADS, rows)) == 2 * counted.mixing
+    measured = flops(lambda: random_feature_attention(HEADS, HEADS, HEADS, rows[:10]))
+    assert measured == 2 * (counted.mixing - 48 * 16 * 20)
 
 
 @pytest.mark.parametrize("n_kv_heads", [1, 2, 4])
