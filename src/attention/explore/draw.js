@@ -244,6 +244,13 @@ function explorer({ status, draw, describe }) {
       });
       tables.addEventListener("toggle", () => tables.open && fillTables());
 
+      // In JupyterLab and Notebook an arrow key would leave a menu, a slider or the picture for another cell.
+      // Both pass over an element with this attribute, and look at a key before anything below the window does.
+      const keepArrows = ({ key, target }) => {
+        if (el.closest(".explorer")?.contains(target)) target.toggleAttribute("data-lm-suppress-shortcuts", key.startsWith("Arrow"));
+      };
+      window.addEventListener("keydown", keepArrows, true);
+
       const listen = controls.map(({ name }) => `change:${name}`);
       for (const event of listen) model.on(event, redraw);
       const resized = new ResizeObserver(() => {
@@ -256,6 +263,7 @@ function explorer({ status, draw, describe }) {
       return () => {
         for (const event of listen) model.off(event, redraw);
         resized.disconnect();
+        window.removeEventListener("keydown", keepArrows, true);
       };
     },
   };
