@@ -2,30 +2,57 @@
 
 nbval compares the text. It looks neither at widgets nor at pictures, so a slider that lost its
 picture, or a figure of an older formula, would stay on the page unseen. Here every chapter is run
-once more; pictures are compared by the numbers they were drawn from, never by pixels.
+once more; pictures are compared by the numbers they were drawn from, never by pixels. What the run
+takes, in time and in memory, has a limit.
 """
 
 import base64
 import copy
+import re
+from pathlib import Path
 
 import nbformat
 import numpy as np
+import psutil
 import pytest
 
 from tests.chapters.comparing import PICTURE_TOLERANCE, TOLERANCE, compare, pictures, widgets
-from tools.refresh import WIDGET_STATE, chapters
+from tools.refresh import WIDGET_STATE, chapters, fresh_copy
+
+# Readers run a chapter on two cores, and in half of the 2 GB that Binder gives.
+SECONDS = 30
+MEMORY = 10**9
 
 
-def test_a_stored_chapter_is_what_a_run_gives(run):
-    stored = nbformat.read(run.path, as_version=4)
-    found = differences(stored, run.notebook)
+@pytest.mark.parametrize("path", chapters(), ids=lambda path: path.stem)
+def test_a_stored_chapter_is_what_a_run_gives(path, record_property):
+    memory = seconds = 0
+
+    def look(client):
+        nonlocal memory, seconds
+        kernel = client.km.provisioner.pid
+        memory = peak_memory(kernel)
+        # Of the processor, which is what it takes on a machine that does nothing else.
+        seconds = sum(psutil.Process(kernel).cpu_times()[:2])
+
+    fresh = fresh_copy(path, after_cell=look)
+    taken = f"{memory / 1e6:5.0f} MB {seconds:5.1f} s  {path.name}"
+    record_property("taken", taken)
+
+    found = differences(nbformat.read(path, as_version=4), fresh)
     assert not found, "\n".join(
-        [
-            f"{run.path.name} is stale; `make refresh` renews it:",
-            *found[:20],
-            f"{len(found)} in all",
-        ]
+        [f"{path.name} is stale; `make refresh` renews it:", *found[:20], f"{len(found)} in all"]
     )
+    assert seconds < SECONDS, taken
+    assert memory < MEMORY, taken
+
+
+def peak_memory(pid: int) -> int:
+    """The most bytes that a process has held so far; 0 on a system that does not tell, as macOS."""
+    status = Path(f"/proc/{pid}/status")
+    if not status.exists():
+        return 0
+    return 1024 * int(re.search(r"^VmHWM:\s+(\d+) kB$", status.read_text(), re.MULTILINE)[1])
 
 
 def differences(stored, fresh) -> list[str]:
