@@ -51,17 +51,19 @@ def random_features(n: int, d_model: int, n_heads: int, n_features: int) -> Cost
 def with_features(cost: Cost, n: int, d_model: int, n_heads: int, n_features: int) -> Cost:
     """The cost of a layer whose queries and keys become n_features numbers in every head.
 
+    The features are made for some tokens at a time. As memory they are left out: the state counts.
+
     Example:
         >>> with_features(multi_head(100, 8, 2), 100, 8, 2, n_features=4).mixing
-        7200
+        8000
 
     """
     state = n_heads * n_features * (d_model // n_heads + 1)  # φ(K)ᵀ · V and the sum of φ(K)
     return replace(
         cost,
-        # φ(K)ᵀ · V, φ(Q) times that, and φ(Q) times the sum of φ(K)
-        mixing=n * n_features * (2 * d_model + n_heads),
-        memory=2 * n * n_heads * n_features + state,
+        # φ(K)ᵀ · V and φ(Q) times that, both with a column of ones beside the values of each head
+        mixing=2 * n * n_features * (d_model + n_heads),
+        memory=state,
         cache=state,
     )
 
