@@ -1,6 +1,7 @@
-"""Both benchmarks, one after the other: `make bench`."""
+"""All benchmarks, one after the other: `make bench`."""
 
-from benchmarks import layers, slider
+from benchmarks import family, layers, slider
 
 layers.main()
+family.main([])
 slider.main()
