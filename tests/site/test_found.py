@@ -163,9 +163,9 @@ def test_a_wrong_address_leads_on(published, theme, width):
 def test_every_page_has_its_licences_and_the_logo(html_folder, page_name):
     head = Head(html_folder / page_name)
     assert set(head.linked("license")) == LICENCES
-    for icon in head.linked("icon") + head.linked("alternate icon"):
-        assert (html_folder / icon).is_file()
-    assert len(head.linked("icon")) == len(head.linked("alternate icon")) == 1
+    icons = head.linked("icon")
+    assert [Path(icon).suffix for icon in icons] == [".png", ".svg"]
+    assert all((html_folder / icon).is_file() for icon in icons)
     logo = re.search(
         r'<img src="([^"]*logo.svg)"[^>]*alt="([^"]+)"',
         (html_folder / page_name).read_text("utf-8"),

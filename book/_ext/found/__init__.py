@@ -23,7 +23,6 @@ from repository import find_repository
 
 from .card import HEIGHT, WIDTH, draw_card
 
-ROOT = Path(__file__).parents[3]
 CARDS = "cards"
 NOT_FOUND = "404"
 SITEMAP = "sitemap.xml"
@@ -32,7 +31,7 @@ RELATIVE = re.compile(r'\b(href|src|action|data-content_root)="(?![a-z]+:|#|/)(?
 
 def find_address(app: Sphinx, config) -> None:
     """Sphinx writes the canonical addresses, and every page anew when this value changes."""
-    repository = find_repository(ROOT)
+    repository = find_repository(Path(app.srcdir).parent)
     address = repository.site if repository else os.environ.get("BOOK_URL", "")
     if address:
         config.html_baseurl = address.rstrip("/") + "/"
