@@ -43,6 +43,9 @@ STEPS = {
     "dependabot": python(
         "check_jsonschema", "--builtin-schema", "vendor.dependabot", ".github/dependabot.yml"
     ),
+    "citation": python(
+        "check_jsonschema", "--builtin-schema", "vendor.citation-file-format", "CITATION.cff"
+    ),
     "unit": python("pytest", "tests/unit", "tests/tools", *BOTH_CORES),
     "chapters": python("pytest", "tests/chapters", *BOTH_CORES, "--dist", "loadgroup"),
     "notebooks": python(
