@@ -25,7 +25,8 @@ def elu_plus_one(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         tensor([0.3679, 1.0000, 3.0000])
 
     """
-    return F.elu(x) + 1.0
+    # Not F.elu(x) + 1: it takes 1 from eˣ and adds it again, and below -17 float32 has lost all.
+    return F.relu(x) + x.clamp(max=0.0).exp()
 
 
 def linear_attention(

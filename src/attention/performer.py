@@ -112,8 +112,11 @@ def performer_attention(
     log_key = _log_features(key / fourth_root, projection)
     if mask is not None:
         log_key = log_key.masked_fill(~mask.transpose(-2, -1), torch.finfo(log_key.dtype).min)
-    # A factor that all features of a query share, or all features of all keys, falls out of the
-    # quotient. So the largest becomes 1: long vectors would leave nothing but zeros, or infinity.
+    # Long vectors would leave nothing but zeros, or infinity. So each feature is divided by its
+    # largest among the keys, which goes to the queries instead, and what all features of a query
+    # then share falls out of the quotient: for every query, the largest product is 1.
+    largest = log_key.detach().amax(-2, keepdim=True)  # (batch, heads, 1, features)
+    log_query = log_query + largest
     query = (log_query - log_query.detach().amax(-1, keepdim=True)).exp_()
-    key = (log_key - log_key.detach().amax((-2, -1), keepdim=True)).exp_()
+    key = (log_key - largest).exp_()
     return kernel_attention(query, key, value, mask, causal=causal)
