@@ -1,0 +1,30 @@
+"""Checks that diagnose: they run your function on numbers and name the mistake you made.
+
+    from attention.diagnosis import check_split_heads
+
+    check_split_heads(split_heads)  # as the last line of a cell
+
+Each takes a function or class with the signature that `attention` has, runs it on several inputs
+and answers with a `Result`: `.passed`, and the text that it shows. `seed=` draws other sizes and
+other numbers.
+"""
+
+from .causal import check_causal_mask
+from .dot_product import check_scaled_dot_product_attention
+from .merging import check_merge_heads
+from .multihead import check_multi_head_attention
+from .padding import check_padding_mask
+from .projection import check_projection
+from .result import Result
+from .splitting import check_split_heads
+
+__all__ = [
+    "Result",
+    "check_causal_mask",
+    "check_merge_heads",
+    "check_multi_head_attention",
+    "check_padding_mask",
+    "check_projection",
+    "check_scaled_dot_product_attention",
+    "check_split_heads",
+]

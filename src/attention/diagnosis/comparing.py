@@ -1,0 +1,65 @@
+"""Two tensors: whether they agree, and in words where not."""
+
+import math
+
+import torch
+from torch import Tensor
+
+# float32 keeps seven digits, and a softmax of scores as large as 500 keeps about four of them.
+TOLERANCE = 1e-4
+
+
+def same(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors agree in kind, shape and numbers; float32 and float64 are one kind."""
+    kinds = {torch.float64: torch.float32}
+    if a.shape != b.shape or kinds.get(a.dtype, a.dtype) != kinds.get(b.dtype, b.dtype):
+        return False
+    return bool(close(a, b).all())
+
+
+def close(a: Tensor, b: Tensor) -> Tensor:
+    return torch.isclose(a.double(), b.double(), rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True)
+
+
+def difference(parts: dict[str, str], yours: tuple, right: tuple) -> str:
+    """Where the first part that is wrong differs: in kind, in shape, or in which numbers."""
+    pairs = zip(parts.items(), yours, right, strict=False)
+    (name, axes), mine, due = next(pair for pair in pairs if not same(pair[1], pair[2]))
+    axes = f"({axes.replace(' ', ', ')})"
+    if mine.shape != due.shape:
+        return (
+            f"the shape of your {name} is {tuple(mine.shape)}, "
+            f"expected is {tuple(due.shape)} = {axes}."
+        )
+    kinds = [str(tensor.dtype).removeprefix("torch.") for tensor in (mine, due)]
+    if kinds[0] != kinds[1] and kinds != ["float64", "float32"]:
+        way_out = " True where a query may attend, False where not." if kinds[1] == "bool" else ""
+        return f"the dtype of your {name} is {kinds[0]}, expected is {kinds[1]}.{way_out}"
+    wrong = ~close(mine, due)
+    if not_numbers := int(mine.isnan().sum()):
+        first = mine.isnan().nonzero()[0].tolist()
+        return (
+            f"{not_numbers} of {mine.numel()} entries of your {name} are NaN, not a number, the "
+            f"first at {first} of {axes}. NaN comes from 0/0, from inf - inf, and from a softmax "
+            "over nothing but -inf."
+        )
+    first = wrong.nonzero()[0].tolist()
+    numbers = in_digits(mine[tuple(first)].item(), due[tuple(first)].item())
+    text = (
+        f"the first entry of your {name} that differs is {first} of {axes}: "
+        f"yours {numbers[0]}, expected {numbers[1]}. {int(wrong.sum())} of {mine.numel()} differ"
+    )
+    if mine.dtype == torch.bool:
+        return f"{text}."
+    return f"{text}, by {(mine - due).abs().max().item():.2g} at most."
+
+
+def in_digits(a: float, b: float) -> tuple[str, str]:
+    """Two numbers with two decimals, or as many as it takes to tell them apart."""
+    if isinstance(a, bool) or not (math.isfinite(a) and math.isfinite(b)):
+        return str(a), str(b)
+    for decimals in range(2, 8):
+        texts = tuple(f"{round(x, decimals) + 0.0:.{decimals}f}" for x in (a, b))  # no -0.00
+        if texts[0] != texts[1]:
+            break
+    return texts

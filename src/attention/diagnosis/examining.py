@@ -1,0 +1,114 @@
+"""Compares a learner's function with the right one, and names the mistake where it knows it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import torch
+
+from .bank import Bank, Mistake
+from .comparing import difference, same
+from .inputs import Case, Numbers
+from .result import Result
+from .running import Outcome, about_error, aside, learners_outcome, outcome
+
+FLOAT64 = (
+    "A note: float64 came back for float32, and the next layer would refuse it. Compute in float64 "
+    "if you like, and end with `.to(torch.float32)`."
+)
+CHANGING = (
+    "Something in it is drawn at random, such as dropout or a layer that is created anew at every "
+    "call, or it remembers the call before."
+)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a check knows.
+
+    name: the function that the learner writes.
+    right: the right one.
+    bank: the mistakes.
+    cases: draws the inputs.
+    parts: what is returned, and the axes of each: {"weights": "batch heads query key"}.
+    changing: what to say where two calls with the same inputs differ.
+    """
+
+    name: str
+    right: Callable
+    bank: Bank
+    cases: Callable[[Numbers], list[Case]]
+    parts: dict[str, str]
+    changing: str = CHANGING
+
+
+def examine(task: Task, function: Callable, seed: int) -> Result:
+    """Run the learner's function on all cases, compare, and say what is found."""
+    check = f"check_{task.name}"
+    if not callable(function):
+        way_out = f"Give it the function itself, without calling it: `{check}({task.name})`."
+        return Result(check, False, (f"This is a {type(function).__name__}. {way_out}",))
+    with aside():
+        cases = task.cases(Numbers(seed))
+        failures, notes = [], ()
+        for case in cases:
+            right = outcome(task.right, case.copies(), list(task.parts))
+            yours = learners_outcome(function, case, list(task.parts), task.changing)
+            if not (yours.parts and all(map(same, yours.parts, right.parts))):
+                failures.append((case, yours, right))
+            elif any(part.dtype == torch.float64 for part in yours.parts):
+                notes = (FLOAT64,)
+        if not failures:
+            said = f"{len(cases)} inputs of different sizes, and every value is right."
+            return Result(check, True, (said, *notes))
+        for case, yours, right in failures:
+            if named := mistakes_of(task, case, yours, right, failures):
+                break
+        else:
+            case, yours, right = failures[0]
+        paragraphs = tuple(told_about(task, case, yours, right, named))
+    return Result(check, False, paragraphs, tuple(mistake.name for mistake in named))
+
+
+def told_about(
+    task: Task, case: Case, yours: Outcome, right: Outcome, named: list[Mistake]
+) -> Iterator[str]:
+    """What to say about one failure, a paragraph at a time."""
+    if yours.told:
+        yield yours.told
+        return
+    if yours.error is not None:
+        yield about_error(yours.error)
+    if len(named) > 1:
+        yield f"{len(named)} mistakes have this outcome; one of them may be yours."
+    elif named and yours.error is not None:
+        yield "A mistake that raises this very error:"
+    for mistake in named:
+        sentences = [mistake.why, mistake.way_out]
+        if mistake.evidence and len(yours.parts) == len(right.parts):
+            sentences.insert(1, mistake.evidence(yours.parts, right.parts, case.inputs))
+        yield " ".join(sentences)
+    if yours.parts:
+        yield f"With {case}: {difference(task.parts, yours.parts, right.parts)}"
+    else:
+        yield f"That was with {case}."
+
+
+def mistakes_of(
+    task: Task, case: Case, yours: Outcome, right: Outcome, failures: list
+) -> list[Mistake]:
+    """The mistakes with this outcome; where some have the outcome of every failure, only those."""
+    named = [m for m in task.bank if same_outcome(m, task, case, yours)]
+    named = [m for m in named if not same_outcome(m, task, case, right)]
+    everywhere = [
+        m for m in named if all(same_outcome(m, task, case, theirs) for case, theirs, _ in failures)
+    ]
+    return everywhere or named
+
+
+def same_outcome(mistake: Mistake, task: Task, case: Case, theirs: Outcome) -> bool:
+    """Whether a mistake gives the same tensors, or raises the same error."""
+    its = outcome(mistake, case.copies(), list(task.parts))
+    if its.error is not None and theirs.error is not None:
+        return type(its.error) is type(theirs.error) and str(its.error) == str(theirs.error)
+    # A learner may return fewer parts than the mistake does.
+    return bool(its.parts and theirs.parts) and all(map(same, theirs.parts, its.parts))

@@ -1,0 +1,328 @@
+"""Every mistake of every bank fails its check and is named; and so are a learner's own versions."""
+
+import math
+import re
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from attention import causal_mask, scaled_dot_product_attention
+from attention import diagnosis as checks
+from attention.diagnosis import (
+    causal,
+    dot_product,
+    merging,
+    multihead,
+    padding,
+    projection,
+    splitting,
+)
+from attention.diagnosis.examining import examine
+from attention.diagnosis.multihead_bank import whole
+
+pytestmark = pytest.mark.usefixtures("as_a_reader")
+
+TASKS = [
+    module.TASK
+    for module in (projection, splitting, merging, dot_product, padding, causal, multihead)
+]
+MISTAKES = [
+    pytest.param(task, mistake, id=f"{task.name}-{mistake.name}")
+    for task in TASKS
+    for mistake in task.bank
+]
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
+def test_a_bank_holds_eight_mistakes_with_names_of_their_own(task):
+    names = [mistake.name for mistake in task.bank]
+    assert len(set(names)) >= 8
+    if task is not multihead.TASK:  # the module's bank has its parts' mistakes too
+        assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize(("task", "mistake"), MISTAKES)
+def test_a_mistake_fails_and_is_named(task, mistake):
+    results = [examine(task, mistake.function, seed) for seed in (0, 1, 0)]
+    for result in results:
+        assert not result.passed
+        assert result.mistakes == (mistake.name,)
+        told = " ".join(result.paragraphs)
+        assert mistake.why in told
+        assert mistake.way_out in told
+        assert [m for m in task.bank if m.why != mistake.why and m.why in told] == []
+    text = repr(results[0])
+    assert text == repr(results[2]), "the same every time"
+    assert text.startswith(f"check_{task.name}: not yet.\n")
+    assert not re.search(r"0x[0-9a-f]|/\w+/|\.py|Mistake\(", text), "of no machine"
+    assert not re.search(r"\d\.\d{4}", text), "few digits"
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
+def test_no_two_axes_of_a_case_agree_by_accident(task):
+    """d_model is the width of w on both sides, and of every input of the module."""
+    for seed in range(20):
+        for case in task.cases(checks.inputs.Numbers(seed)):
+            for name, x in case.inputs.items():
+                if isinstance(x, torch.Tensor) and name not in ("w", "mask"):
+                    sizes = [size for size in x.shape if size > 1]
+                    assert len(set(sizes)) == len(sizes), (name, tuple(x.shape))
+                    assert x.dtype in (torch.float32, torch.int64)
+                    assert x.unique().numel() > 1
+
+
+# What a learner would write; the bank has other code for it.
+
+
+def test_projection():
+    def row_by_row(x, w, b=None):
+        rows = [[w @ token for token in sentence] for sentence in x]
+        y = torch.stack([torch.stack(sentence) for sentence in rows])
+        return y if b is None else y + b
+
+    def with_linear(x, w, b=None):
+        return F.linear(x, w, b)
+
+    def without_bias(x, w, b=None):
+        return torch.einsum("bsm,mn->bsn", x, w)
+
+    assert checks.check_projection(row_by_row).mistakes == ("transposed",)
+    assert checks.check_projection(with_linear).mistakes == ("transposed",)
+    assert checks.check_projection(without_bias).mistakes == ("bias_forgotten",)
+
+
+def test_split_heads():
+    def view(x, n_heads):
+        return x.view(x.size(0), n_heads, x.size(1), -1)
+
+    def forgets_to_transpose(x, n_heads):
+        return x.unflatten(-1, (n_heads, -1))
+
+    def parts(x, n_heads):
+        return torch.stack(x.split(n_heads, dim=-1), dim=1)
+
+    def front(x, n_heads):
+        return torch.stack(x.chunk(n_heads, dim=-1))
+
+    named = {
+        view: "viewed_straight",
+        forgets_to_transpose: "not_transposed",
+        parts: "roles_swapped",
+        front: "heads_first",
+    }
+    for function, name in named.items():
+        assert checks.check_split_heads(function).mistakes == (name,)
+    text = repr(checks.check_split_heads(view))
+    assert "holds x[0, 0, 3], x[0, 0, 4], x[0, 0, 5]" in text  # of token 0, in token 1's row
+
+
+def test_merge_heads():
+    def joined(x):
+        return x.flatten(1).view(x.size(0), x.size(2), -1)
+
+    def looped(x):
+        return sum(x[:, head] for head in range(x.size(1)))
+
+    def side_by_side(x):
+        return torch.cat([*x], dim=-1)
+
+    assert checks.check_merge_heads(joined).mistakes == ("not_transposed",)
+    assert checks.check_merge_heads(looped).mistakes == ("added_up",)
+    assert checks.check_merge_heads(side_by_side).mistakes == ("sentences_joined",)
+
+
+def attention(divide=math.sqrt, dim=-1, fill=-1e9, turn=False, late=False, output_only=False):
+    """What a learner's attention looks like, with a place for each mistake."""
+
+    def function(query, key, value, mask=None):
+        scores = torch.einsum("bhqd,bhkd->bhqk", query, key) / divide(query.size(-1))
+        if mask is not None and not late:
+            scores = torch.where(mask ^ turn, scores, torch.tensor(fill))
+        weights = F.softmax(scores, dim=dim)
+        if mask is not None and late:
+            weights = weights.masked_fill(mask == 0, 0)
+        output = torch.einsum("bhqk,bhkd->bhqd", weights, value)
+        return output if output_only else (output, weights)
+
+    return function
+
+
+@pytest.mark.parametrize("output_only", [False, True])
+@pytest.mark.parametrize(
+    ("mistake", "name"),
+    [
+        ({"divide": lambda d_key: 1}, "not_scaled"),
+        ({"divide": lambda d_key: d_key}, "divided_by_d_key"),
+        ({"dim": 2}, "softmax_over_queries"),
+        ({"dim": 1}, "softmax_over_heads"),
+        ({"dim": 0}, "softmax_over_the_batch"),
+        ({"fill": 1e-9}, "forbidden_scores_zero"),
+        ({"turn": True}, "mask_inverted"),
+        ({"late": True}, "mask_after_softmax"),
+    ],
+)
+def test_attention(mistake, name, output_only):
+    function = attention(**mistake, output_only=output_only)
+    assert checks.check_scaled_dot_product_attention(function).mistakes == (name,)
+
+
+def test_the_numbers_in_a_message_are_the_learners():
+    told = " ".join(checks.check_scaled_dot_product_attention(attention(dim=-2)).paragraphs)
+    row, column = re.search(r"row 0 of head 0 sums to (\S+) and column 0 to (\S+)\.", told).groups()
+    inputs = dot_product.TASK.cases(checks.inputs.Numbers(0))[0].inputs
+    _, weights = attention(dim=-2)(**inputs)
+    assert column == "1.00"
+    assert row == f"{weights[0, 0, 0].sum():.2f}" != "1.00"
+
+
+def test_masks():
+    def float_mask(token_ids, pad_id):
+        return (token_ids != pad_id).unsqueeze(1).unsqueeze(2).float()
+
+    def flat(token_ids, pad_id):
+        return token_ids.ne(pad_id)
+
+    def torchs(n_queries, n_keys=None):
+        return torch.ones(n_queries, n_keys or n_queries).triu(diagonal=1).bool()
+
+    def strict(n_queries, n_keys=None):
+        n_keys = n_keys or n_queries
+        past = n_keys - n_queries
+        return torch.tensor([[j < i + past for j in range(n_keys)] for i in range(n_queries)])
+
+    assert checks.check_padding_mask(float_mask).mistakes == ("as_numbers",)
+    assert checks.check_padding_mask(flat).mistakes == ("no_axes",)
+    assert checks.check_causal_mask(torchs).mistakes == ("inverted",)
+    assert checks.check_causal_mask(strict).mistakes == ("without_itself",)
+
+
+class Mine(nn.Module):
+    """A module in plain torch; each mistake below is a subclass with one thing changed."""
+
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        self.n_heads = n_heads
+        self.w_q = nn.Linear(d_model, d_model)
+        self.w_k = nn.Linear(d_model, d_model)
+        self.w_v = nn.Linear(d_model, d_model)
+        self.w_o = nn.Linear(d_model, d_model)
+
+    def split(self, x):
+        return x.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
+
+    def merge(self, x):
+        return x.transpose(1, 2).flatten(2)
+
+    def attend(self, q, k, v, mask):
+        scores = q @ k.mT / q.size(-1) ** 0.5
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -1e9)
+        weights = scores.softmax(-1)
+        return weights @ v, weights
+
+    def forward(self, query, key, value, mask=None):
+        q, k, v = self.w_q(query), self.w_k(key), self.w_v(value)
+        heads, weights = self.attend(self.split(q), self.split(k), self.split(v), mask)
+        return self.w_o(self.merge(heads)), weights
+
+
+def changed(**methods):
+    return type("Changed", (Mine,), methods)
+
+
+def with_forward(forward):
+    return changed(forward=forward)
+
+
+def no_w_o(self, query, key, value, mask=None):
+    q, k, v = self.split(self.w_q(query)), self.split(self.w_k(key)), self.split(self.w_v(value))
+    heads, weights = self.attend(q, k, v, mask)
+    return self.merge(heads), weights
+
+
+def tied(self, d_model, n_heads):
+    Mine.__init__(self, d_model, n_heads)
+    self.w_q = self.w_k
+
+
+MODULES = {
+    "w_o_forgotten": with_forward(no_w_o),
+    "w_k_for_the_queries": changed(__init__=tied),
+    "viewed_straight": changed(
+        split=lambda self, x: x.view(x.size(0), self.n_heads, x.size(1), -1)
+    ),
+    "not_transposed": changed(merge=lambda self, x: x.reshape(x.size(0), x.size(2), -1)),
+    "averaged": changed(merge=lambda self, x: x.mean(1)),
+    "never_transposed": changed(
+        split=lambda self, x: x.unflatten(-1, (self.n_heads, -1)),
+        merge=lambda self, x: x.flatten(2),
+    ),
+    "softmax_over_queries": changed(attend=lambda self, *inputs: attention(dim=-2)(*inputs)),
+    "not_scaled": changed(attend=lambda self, *inputs: attention(divide=lambda d_key: 1)(*inputs)),
+    "mask_after_softmax": changed(attend=lambda self, *inputs: attention(late=True)(*inputs)),
+    "mask_inverted": changed(attend=lambda self, *inputs: attention(turn=True)(*inputs)),
+    "always_self_attention": with_forward(
+        lambda self, query, key, value, mask=None: Mine.forward(self, query, query, query, mask)
+    ),
+    "values_from_the_keys": with_forward(
+        lambda self, query, key, value, mask=None: Mine.forward(self, query, key, key, mask)
+    ),
+    "residual_added": with_forward(
+        lambda self, query, key, value, mask=None: (
+            query + Mine.forward(self, query, key, value, mask)[0]
+        )
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_module(name):
+    result = checks.check_multi_head_attention(MODULES[name])
+    assert not result.passed
+    assert result.mistakes == (name,)
+
+
+def test_the_bank_compares_with_torchs_own_module():
+    """The right one of the module's check, held against code that shares nothing with it."""
+    torch.manual_seed(0)
+    theirs = nn.MultiheadAttention(12, 3, batch_first=True)
+    nn.init.normal_(theirs.in_proj_bias)
+    weights, biases = theirs.in_proj_weight.chunk(3), theirs.in_proj_bias.chunk(3)
+    layers = dict(zip(("w_q", "w_k", "w_v"), zip(weights, biases, strict=True), strict=True))
+    layers["w_o"] = theirs.out_proj.weight, theirs.out_proj.bias
+    query, key, value = torch.randn(2, 4, 12), torch.randn(2, 5, 12), torch.randn(2, 5, 12)
+    mask = causal_mask(4, 5)
+    expected = theirs(query, key, value, attn_mask=~mask, average_attn_weights=False)
+    torch.testing.assert_close(whole(layers, 3, query, key, value, mask), expected)
+
+
+def test_two_mistakes_with_the_same_numbers_are_both_named():
+    bank = checks.bank.Bank()
+
+    @bank.mistake("One reason.", "One way out.")
+    def one(x):
+        return x + 1
+
+    @bank.mistake("Another reason.", "Another way out.")
+    def another(x):
+        return 1 + x
+
+    def cases(numbers):
+        return [checks.inputs.Case({"x": numbers.tensor(3)})]
+
+    task = checks.examining.Task("nothing", lambda x: x, bank, cases, {"result": "numbers"})
+    result = examine(task, lambda x: x + 1.0, 0)
+    assert result.mistakes == ("one", "another")
+    assert "2 mistakes have this outcome" in repr(result)
+    assert "One way out." in repr(result)
+    assert "Another way out." in repr(result)
+
+
+def test_chapter_four_begins_without_masks():
+    def function(query, key, value):
+        return scaled_dot_product_attention(query, key, value)
+
+    assert checks.check_scaled_dot_product_attention(function, masks=False).passed
+    assert not checks.check_scaled_dot_product_attention(function).passed

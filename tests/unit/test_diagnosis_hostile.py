@@ -1,0 +1,420 @@
+"""What else a learner's code does: it raises, prints, changes, draws, returns another thing."""
+
+import html
+import random
+import re
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import attention
+from attention.diagnosis import (
+    Result,
+    check_causal_mask,
+    check_merge_heads,
+    check_multi_head_attention,
+    check_padding_mask,
+    check_projection,
+    check_scaled_dot_product_attention,
+    check_split_heads,
+)
+
+pytestmark = pytest.mark.usefixtures("as_a_reader")
+
+FUNCTIONS = [
+    check_projection,
+    check_split_heads,
+    check_merge_heads,
+    check_scaled_dot_product_attention,
+    check_padding_mask,
+    check_causal_mask,
+]
+
+
+def told(result: Result) -> str:
+    assert not result.passed
+    assert result.mistakes == ()
+    assert not re.search(r"0x[0-9a-f]|/\w+/|Traceback", repr(result))
+    return " ".join(repr(result).split())
+
+
+def untouched(*inputs):
+    raise NotImplementedError
+
+
+@pytest.mark.parametrize("check", FUNCTIONS)
+def test_an_untouched_stub(check):
+    assert "This is still to be written: NotImplementedError in your line" in told(check(untouched))
+    assert "None came back" in told(check(lambda *inputs: None))
+
+
+class Untouched(nn.Module):
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+
+    def forward(self, query, key, value, mask=None):
+        raise NotImplementedError
+
+
+def test_an_untouched_module():
+    text = told(check_multi_head_attention(Untouched))
+    assert "The layer w_q is missing; the module's layers are: none." in text
+    assert "`nn.Linear(d_model, d_model)`" in text
+
+
+@pytest.mark.parametrize("check", FUNCTIONS)
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ([1.0, 2.0], "type list, of length 2, came back"),
+        (np.zeros(3), "type ndarray came back"),
+        (3.0, "type float came back"),
+        ("heads", "type str came back"),
+        ({}, "type dict came back"),
+        ((), "came back"),
+        ((torch.zeros(1), torch.zeros(1), torch.zeros(1)), "came back"),
+        ((1, 2), "came back"),
+        (torch.zeros(0), "the shape of your"),
+        (torch.tensor(1.0), "the shape of your"),
+        (torch.zeros(4).to_sparse(), "the shape of your"),
+    ],
+)
+def test_another_thing_came_back(check, value, words):
+    assert words in told(check(lambda *inputs: value))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.complex64, torch.int64, torch.bool])
+def test_another_dtype_came_back(dtype):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # complex numbers lose their second half
+        text = told(check_merge_heads(lambda x: attention.merge_heads(x).to(dtype)))
+    name = str(dtype).removeprefix("torch.")
+    assert f"the dtype of your result is {name}, expected is float32." in text
+
+
+def test_a_mask_of_integers():
+    text = told(check_causal_mask(lambda *sizes: attention.causal_mask(*sizes).int()))
+    assert "the dtype of your mask is int32, expected is bool." in text
+    assert "True where a query may attend" in text
+
+
+def helper(x):
+    return x.view(7, 7, 7)
+
+
+def test_what_was_raised_is_told_with_the_learners_line():
+    text = told(check_merge_heads(lambda x: helper(x)))
+    assert "RuntimeError in your line `return x.view(7, 7, 7)`: shape '[7, 7, 7]'" in text
+    assert "That was with x of shape" in text
+
+
+def test_a_line_of_a_library_is_not_the_learners():
+    def split(x, n_heads):
+        return attention.split_heads(x, 50 * n_heads)
+
+    text = told(check_split_heads(split))
+    assert "ValueError in your line `return attention.split_heads(x, 50 * n_heads)`" in text
+    assert "does not divide" in text
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ZeroDivisionError("division by zero"),
+        AssertionError(),
+        SystemExit(1),
+        RecursionError("too deep"),
+        KeyError("w"),
+        OSError(2, "No such file", "/home/someone/numbers.txt"),
+        ValueError(f"{object()!r} " + "long " * 500),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_whatever_is_raised(error):
+    def function(*inputs):
+        raise error
+
+    text = told(check_split_heads(function))
+    assert f"{type(error).__name__} in your line `raise error`" in text
+    assert len(text) < 800
+
+
+def test_a_keyboard_interrupt_is_the_learners():
+    def function(*inputs):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        check_split_heads(function)
+
+
+def test_too_few_arguments():
+    text = told(check_causal_mask(lambda n_queries: None))
+    assert "TypeError: " in text
+    assert "takes 1 positional argument but 2 were given" in text
+
+
+@pytest.mark.parametrize("check", FUNCTIONS)
+def test_a_result_instead_of_a_function(check):
+    for given in (torch.zeros(2), None, 3):
+        text = told(check(given))
+        assert f"This is a {type(given).__name__}." in text
+        assert "without calling it" in text
+
+
+def test_an_object_instead_of_a_class():
+    for given in (attention.MultiHeadAttention(8, 2), attention.split_heads, None, 3):
+        assert "This is no class." in told(check_multi_head_attention(given))
+    assert "a dict that is no nn.Module" in told(check_multi_head_attention(dict))
+
+
+def test_inputs_changed_in_place():
+    def scaled(query, key, value, mask=None):
+        query /= query.shape[-1] ** 0.5
+        return attention.scaled_dot_product_attention(query, key, value, mask, scale=1.0)
+
+    def reshaped(token_ids, pad_id):
+        token_ids.unsqueeze_(1).unsqueeze_(1)
+        return token_ids != pad_id
+
+    def filled(x):
+        y = attention.merge_heads(x)
+        x[:, 0] = 0
+        return y
+
+    text = told(check_scaled_dot_product_attention(scaled))
+    assert "An input is changed in place: after the call query is another one" in text
+    assert "`query /= …`" in text
+    assert "after the call token_ids is another one" in told(check_padding_mask(reshaped))
+    assert "after the call x is another one" in told(check_merge_heads(filled))
+
+
+def test_results_that_differ_from_call_to_call():
+    def with_dropout(query, key, value, mask=None):
+        return attention.scaled_dot_product_attention(query, key, value, mask, dropout=0.1)
+
+    def with_a_new_layer(x, w, b=None):
+        return nn.Linear(*w.shape)(x)
+
+    def seeded_outside(x, n_heads, calls=[]):  # noqa: B006
+        calls.append(1)
+        return attention.split_heads(x, n_heads) * len(calls)
+
+    for check, function in (
+        (check_scaled_dot_product_attention, with_dropout),
+        (check_projection, with_a_new_layer),
+        (check_split_heads, seeded_outside),
+    ):
+        assert "Two calls with the same inputs give different results." in told(check(function))
+    assert "make no `nn.Linear` inside" in told(check_projection(with_a_new_layer))
+
+
+def test_memory_that_is_used_again_is_no_change():
+    memory = {}
+
+    def merge(x):
+        out = memory.setdefault(x.shape, torch.empty(x.shape[0], x.shape[2], x[0, :, 0].numel()))
+        return out.copy_(attention.merge_heads(x))
+
+    assert check_merge_heads(merge).passed
+
+
+def test_nan_is_told():
+    def function(x):
+        return attention.merge_heads(x).sqrt()
+
+    assert "are NaN, not a number, the first at [0, 0, " in told(check_merge_heads(function))
+
+
+def test_an_unknown_mistake_is_told_by_its_place():
+    def function(x, n_heads):
+        heads = attention.split_heads(x, n_heads).clone()
+        heads[1, 0, 1, 0] += 0.001
+        return heads
+
+    text = told(check_split_heads(function, seed=3))
+    numbers = re.search(
+        r"the first entry of your result that differs is \[1, 0, 1, 0\] of \(batch, heads, seq, "
+        r"d_key\): yours (\S+), expected (\S+)\. 1 of \d+ differ, by 0\.001 at most\.",
+        text,
+    )
+    yours, expected = map(float, numbers.groups())
+    assert yours > expected
+
+
+def test_a_small_difference_is_one_and_rounding_is_none():
+    merge = attention.merge_heads
+    assert check_merge_heads(lambda x: merge(x) * (1 + 1e-6)).passed
+    assert not check_merge_heads(lambda x: merge(x) * (1 + 1e-3)).passed
+
+
+class Mine(attention.MultiHeadAttention):
+    """The book's module, of which each class below changes one thing."""
+
+
+def test_dropout_left_on_in_evaluation():
+    class LeftOn(Mine):
+        def forward(self, query, key, value, mask=None):
+            return F.dropout(super().forward(query, key, value, mask)[0], self.dropout)
+
+    text = told(check_multi_head_attention(LeftOn))
+    assert "In evaluation mode nothing may be drawn at random. Dropout is left on" in text
+
+
+def test_dropout_that_does_nothing():
+    class Never(Mine):
+        def forward(self, query, key, value, mask=None):
+            self.dropout = 0.0
+            return super().forward(query, key, value, mask)
+
+    assert "the dropout that the class takes has no effect" in told(
+        check_multi_head_attention(Never)
+    )
+
+
+@pytest.mark.parametrize("name", ["query", "key", "value"])
+def test_a_gradient_that_is_cut(name):
+    class Cut(Mine):
+        def forward(self, **inputs):
+            inputs[name] = inputs[name].detach()
+            return super().forward(**inputs)
+
+    class ByPosition(Cut):
+        def forward(self, query, key, value, mask=None):
+            return super().forward(query=query, key=key, value=value, mask=mask)
+
+    text = told(check_multi_head_attention(ByPosition))
+    assert f"The values are right, and no gradient reaches {name}." in text
+    assert ".detach()" in text
+
+
+def test_other_gradients():
+    class NoGradient(Mine):
+        def forward(self, query, key, value, mask=None):
+            with torch.no_grad():
+                return super().forward(query, key, value, mask)
+
+    class Frozen(Mine):
+        def __init__(self, d_model, n_heads):
+            super().__init__(d_model, n_heads)
+            self.w_v.requires_grad_(False)
+
+    class Halved(Mine):
+        def forward(self, query, key, value, mask=None):
+            output, weights = super().forward(query, key, value, mask)
+            return output / 2 + output.detach() / 2, weights
+
+    class ThroughNumpy(Mine):
+        def forward(self, query, key, value, mask=None):
+            output, weights = super().forward(query, key, value, mask)
+            return torch.from_numpy(output.numpy()), weights
+
+    assert "no gradient reaches the parameters" in told(check_multi_head_attention(NoGradient))
+    assert "parameters ask for no gradient" in told(check_multi_head_attention(Frozen))
+    assert "the gradient of query is not" in told(check_multi_head_attention(Halved))
+    assert "RuntimeError in your line `return torch.from_numpy" in told(
+        check_multi_head_attention(ThroughNumpy)
+    )
+
+
+def test_a_look_into_the_future_that_has_no_name():
+    class Averages(Mine):
+        def forward(self, query, key, value, mask=None):
+            output, _ = super().forward(query, key, value, mask)
+            return output + value.mean(dim=1, keepdim=True)
+
+    text = told(check_multi_head_attention(Averages))
+    assert "Under a causal mask the future leaks: another last token changes your rows [0, " in text
+
+
+def test_layers_that_do_not_fit():
+    class Parameters(nn.Module):
+        def __init__(self, d_model, n_heads):
+            super().__init__()
+            self.w_q = nn.Parameter(torch.zeros(d_model, d_model))
+
+    class Small(Mine):
+        def __init__(self, d_model, n_heads):
+            super().__init__(d_model, n_heads)
+            self.w_k = nn.Linear(d_model, d_model // n_heads)
+
+    class OtherNames(nn.Module):
+        def __init__(self, d_model, n_heads):
+            super().__init__()
+            self.q_proj = nn.Linear(d_model, d_model)
+
+    assert "The layer w_q is of type Parameter" in told(check_multi_head_attention(Parameters))
+    assert "The weight of w_k has the shape" in told(check_multi_head_attention(Small))
+    text = told(check_multi_head_attention(OtherNames))
+    assert "w_q is missing; the module's layers are: q_proj." in text
+    assert "call them w_q, w_k, w_v and w_o" in text
+
+
+def test_the_callers_random_numbers_and_modes_are_left_alone(capsys):
+    def function(x, n_heads):
+        print("here", torch.rand(()).item())
+        torch.manual_seed(1)
+        return attention.split_heads(x, n_heads)
+
+    torch.manual_seed(0)
+    before, python = torch.get_rng_state(), random.getstate()
+    with torch.no_grad():
+        result = check_split_heads(function)
+        assert check_multi_head_attention(attention.MultiHeadAttention).passed
+        assert not torch.is_grad_enabled()
+    assert result.passed
+    assert torch.equal(torch.get_rng_state(), before)
+    assert random.getstate() == python
+    assert capsys.readouterr().out.count("here") == 2 * 3  # printing is the learner's business
+
+
+def test_the_callers_defaults_do_not_matter():
+    try:
+        torch.set_default_dtype(torch.float64)
+        torch.set_default_device("meta")
+        assert check_split_heads(attention.split_heads).passed
+        assert check_causal_mask(attention.causal_mask).passed
+        assert check_scaled_dot_product_attention(F.scaled_dot_product_attention).passed
+    finally:
+        torch.set_default_device(None)
+        torch.set_default_dtype(torch.float32)
+
+
+def test_another_seed_is_another_problem():
+    def memorised(x, n_heads, known={}):  # noqa: B006
+        """Right for what seed 0 asks and for nothing else."""
+        return attention.split_heads(x, n_heads) if x.sum().item() in known else x
+
+    asked = {}
+
+    def listening(x, n_heads):
+        asked[x.sum().item()] = tuple(x.shape)
+        return attention.split_heads(x, n_heads)
+
+    assert check_split_heads(listening).passed
+    first = dict(asked)
+    assert check_split_heads(listening).passed
+    assert asked == first
+    asked.clear()
+    assert check_split_heads(listening, seed=1).passed
+    assert not asked.keys() & first.keys()
+    assert set(asked.values()) != set(first.values())
+    assert check_split_heads(lambda x, n: memorised(x, n, first)).passed
+    assert not check_split_heads(lambda x, n: memorised(x, n, first), seed=1).passed
+
+
+def test_the_result_shows_itself():
+    result = check_split_heads(lambda x, n: x.view(x.shape[0], n, x.shape[1], -1))
+    lines = repr(result).splitlines()
+    assert lines[0] == "check_split_heads: not yet."
+    assert all(len(line) <= 72 for line in lines)
+    assert "`x.view(batch, seq, n_heads, d_key).transpose(1, 2)`" in repr(result)
+    shown = result._repr_html_()
+    assert "color" not in shown
+    text = html.unescape(re.sub("<p>|</?(div|strong|code)>", "", shown).replace("</p>", "\n"))
+    assert text.split() == repr(result).replace("`", "").split()
+    escaped = Result("check", False, ("`a < b` & c",))._repr_html_()
+    assert "<p><code>a &lt; b</code> &amp; c</p>" in escaped
