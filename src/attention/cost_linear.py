@@ -101,7 +101,7 @@ def reformer(
 ) -> Cost:
     """`ReformerAttention`: O(n · n_rounds · d_model · (chunk_length + n_buckets)), and a sort.
 
-    One round is held at a time. The sort compares and multiplies nothing, so that it is no
+    One round is held at a time. The sort compares but does not multiply, so that it is no
     operation here; as steps it takes log₂ n, which is what Wang et al. 2020, table 1, count. Which
     tokens meet depends on their vectors, and so does the path.
 

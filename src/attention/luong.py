@@ -32,7 +32,7 @@ class LuongAttention(nn.Module):
     Cost: O(query · key · key_dim) time and O(query · key) memory; "general" adds
     O(query · query_dim · key_dim) time, "concat" takes the time and memory of additive attention.
     Raises ValueError for a score that does not exist, and for "dot" with query_dim ≠ key_dim.
-    Source: Luong, Pham and Manning 2015, §3.1, equations 7 and 8.
+    Source: Luong, Pham and Manning 2015, §3.1, equation 7 and the three scores below it.
 
     Example:
         >>> import torch

@@ -26,7 +26,7 @@ class BidirectionalEncoder(nn.Module):
     product, r · (U · h), where the paper resets it before, U · (r · h).
 
     Cost: O(seq) steps of O(hidden_dim · (d_embedding + hidden_dim)) each.
-    Source: Bahdanau, Cho and Bengio 2014, §3.2, equation 7, and appendix A.2.1.
+    Source: Bahdanau, Cho and Bengio 2014, §3.2 and appendix A.2.1, equation 7.
 
     Example:
         >>> encoder = BidirectionalEncoder(vocab_size=9, d_embedding=4, hidden_dim=3)

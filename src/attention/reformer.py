@@ -20,7 +20,7 @@ from attention.lsh_attention import lsh_attention
 def lsh_buckets(
     x: Float[Tensor, "batch heads seq d_key"], rotations: Float[Tensor, "rounds d_key half"]
 ) -> Int[Tensor, "batch heads rounds seq"]:
-    """argmax([x · R; -x · R]): which of 2 · half random directions is nearest to x.
+    """argmax([x · R; -x · R]): which of 2 · half random vectors has the largest product with x.
 
     x (batch, heads, seq, d_key), rotations (rounds, d_key, half) -> buckets (batch, heads, rounds,
     seq), numbers from 0 to 2 · half - 1. No gradient flows through them.

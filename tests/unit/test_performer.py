@@ -47,6 +47,13 @@ def test_the_rows_are_orthogonal_and_normal():
         assert ((rows**power).mean(0) - moment).abs().max() < tolerance
 
 
+def test_the_rows_come_from_the_generator():
+    once, again = (
+        orthogonal_projection(6, 4, generator=torch.Generator().manual_seed(0)) for _ in range(2)
+    )
+    assert torch.equal(once, again)
+
+
 @pytest.mark.parametrize("orthogonal", [False, True])
 def test_the_features_estimate_the_kernel_without_bias(orthogonal):
     """The mean over all draws lies within 4 standard errors of the exact exp(x·y)."""
@@ -138,6 +145,17 @@ def test_long_vectors_in_any_direction_keep_their_weights():
     torch.testing.assert_close(
         performer_attention(query, key, value, rows).double(), exact, atol=1e-3, rtol=0
     )
+
+
+def test_padding_does_not_set_the_scale_of_the_features():
+    """A key of length 0 has the feature 1 everywhere, beside which e^-200 is 0 in float32."""
+    rng = torch.Generator().manual_seed(0)
+    query, key = 60 * F.normalize(torch.randn(2, 1, 1, 5, 4, generator=rng), dim=-1)
+    key[:, :, 3:] = 0.0
+    value, rows = torch.randn(1, 1, 5, 3, generator=rng), torch.randn(8, 4, generator=rng)
+    output = performer_attention(query, key, value, rows, torch.arange(5)[None] < 3)
+    expected = performer_attention(query, key[:, :, :3], value[:, :, :3], rows)
+    torch.testing.assert_close(output, expected)
 
 
 @pytest.mark.usefixtures("as_a_reader")
