@@ -134,6 +134,8 @@ class Live:
 
     def try_every_control(self):
         """Move each control by keyboard, then by mouse to its far end and back to its start."""
+        # Out of sight it has no width yet, and would be drawn once more on the way.
+        self.element.scroll_into_view_if_needed()
         for nth, control in enumerate(self.stored.controls):
             start, last = self.place[nth], len(control["options"]) - 1
             step = start + 1 if start < last else start - 1
