@@ -10,6 +10,8 @@ from dataclasses import replace
 
 from attention.checks import check_size
 from attention.cost import Cost, multi_head
+from attention.fixed import check_summary
+from attention.sparse_patterns import window_reach
 
 
 def of_pairs(pairs: int, n: int, d_model: int, n_heads: int, path: int | None) -> Cost:
@@ -41,7 +43,7 @@ def sliding_window(
     """
     check_size("n", n)
     check_size("window", window, least=1 if causal else 2)
-    before, after = (window, 0) if causal else (window // 2, window // 2)
+    before, after = window_reach(window, causal=causal)
     pairs = sum(min(i, before) + 1 + min(n - 1 - i, after) for i in range(n))
     cost = of_pairs(pairs, n, d_model, n_heads, path=max(1, -(-(n - 1) // before)))
     return replace(cost, cache=2 * min(n, window) * d_model) if causal else cost
@@ -90,6 +92,7 @@ def strided(n: int, d_model: int, n_heads: int, stride: int) -> Cost:
         8
 
     """
+    check_size("n", n)
     check_size("stride", stride)
     pairs = sum(min(i, stride) + 1 + max(0, i // stride - 1) for i in range(n))
     return of_pairs(pairs, n, d_model, n_heads, path=2 if 1 < stride < n - 1 else 1)
@@ -107,7 +110,7 @@ def fixed(n: int, d_model: int, n_heads: int, stride: int, summary: int = 1) -> 
         8
 
     """
-    check_size("stride", stride)
-    check_size("summary", summary)
-    pairs = sum(i % stride + 1 + i // stride * min(summary, stride) for i in range(n))
+    check_size("n", n)
+    check_summary(stride, summary)
+    pairs = sum(i % stride + 1 + i // stride * summary for i in range(n))
     return of_pairs(pairs, n, d_model, n_heads, path=2 if summary < stride < n else 1)

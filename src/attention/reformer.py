@@ -8,6 +8,8 @@ in O(n log n) steps. The reversible layers of the paper save memory between laye
 of attention.
 """
 
+import math
+
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -52,7 +54,8 @@ class ReformerAttention(nn.Module):
     """Multi-head LSH self-attention.
 
     d_model, n_heads, bias: as for MultiHeadAttention.
-    n_buckets: an even number. The paper takes 2 · n / chunk_length for n tokens.
+    n_buckets: an even number. The paper takes 2 · n / chunk_length for n tokens, so that hashing
+        costs O(n²); as two even numbers, (a, b), it is a · b buckets at the cost of a + b.
     n_rounds: how many times the tokens are hashed, by other rotations each time.
     chunk_length: how many sorted tokens attend to each other and to as many before them.
     causal: whether the tokens after a token are hidden from it.
@@ -77,7 +80,7 @@ class ReformerAttention(nn.Module):
         d_model: int,
         n_heads: int,
         *,
-        n_buckets: int,
+        n_buckets: int | tuple[int, int],
         n_rounds: int,
         chunk_length: int,
         causal: bool = False,
@@ -86,20 +89,22 @@ class ReformerAttention(nn.Module):
     ) -> None:
         super().__init__()
         check_n_heads(d_model, n_heads)
-        check_size("n_buckets", n_buckets, least=2)
         check_size("n_rounds", n_rounds)
         check_size("chunk_length", chunk_length)
-        if n_buckets % 2:
-            raise ValueError(
-                "n_buckets must be even, one for each direction and one for its opposite, "
-                f"got {n_buckets}"
-            )
+        self.n_buckets = n_buckets if isinstance(n_buckets, tuple) else (n_buckets,)
+        for n in self.n_buckets:
+            check_size("n_buckets", n, least=2)
+            if n % 2:
+                raise ValueError(
+                    "n_buckets must be even, one for each direction and one for its opposite, "
+                    f"got {n}"
+                )
         self.d_model, self.n_heads, self.chunk_length = d_model, n_heads, chunk_length
         self.causal = causal
         self.w_qk = nn.Linear(d_model, d_model, bias=bias)
         self.w_v = nn.Linear(d_model, d_model, bias=bias)
         self.w_o = nn.Linear(d_model, d_model, bias=bias)
-        shape = (n_rounds, d_model // n_heads, n_buckets // 2)
+        shape = (n_rounds, d_model // n_heads, sum(self.n_buckets) // 2)
         self.register_buffer("rotations", torch.randn(shape, generator=generator))
 
     def forward(
@@ -113,12 +118,14 @@ class ReformerAttention(nn.Module):
         """
         check_vectors("x", x, "batch seq d_model", last=self.d_model)
         qk, v = (split_heads(w(x), self.n_heads) for w in (self.w_qk, self.w_v))
-        buckets = lsh_buckets(qk, self.rotations)
+        buckets = 0  # one digit after the other, where n_buckets is two numbers
+        for rotations in self.rotations.split([n // 2 for n in self.n_buckets], dim=-1):
+            buckets = buckets * 2 * rotations.shape[-1] + lsh_buckets(qk, rotations)
         attended = lsh_attention(
             qk, v, buckets, mask, chunk_length=self.chunk_length, causal=self.causal
         )
         return self.w_o(merge_heads(attended))
 
     def extra_repr(self) -> str:
-        rounds, _, half = self.rotations.shape
-        return f"n_buckets={2 * half}, n_rounds={rounds}, chunk_length={self.chunk_length}"
+        rounds, n_buckets = len(self.rotations), math.prod(self.n_buckets)
+        return f"n_buckets={n_buckets}, n_rounds={rounds}, chunk_length={self.chunk_length}"

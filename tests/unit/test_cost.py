@@ -31,6 +31,7 @@ from attention.reformer import ReformerAttention
 from attention.sparse import sparse_attention
 from attention.sparse_patterns import global_mask, sliding_window_mask
 from attention.strided import strided_mask
+from tests.unit.sparse_cases import LargestTensor
 
 
 def flops(call):
@@ -246,6 +247,44 @@ def test_the_cache_is_as_large_as_the_key_value_cache(n_kv_heads):
     assert 2 * cost.grouped_query(48, 16, 4, n_kv_heads).cache == cache.nbytes
 
 
+MIXINGS = {
+    "multi-head": (
+        lambda: MultiHeadAttention(16, 4)(X),
+        lambda: cost.multi_head(48, 16, 4).memory,
+    ),
+    "additive": (
+        lambda: AdditiveAttention(16, 16, 10)(X, X),
+        lambda: cost_recurrent.additive(48, 48, 16, 16, 10).memory,
+    ),
+    "general": (
+        lambda: LuongAttention(16, 16)(X, X),
+        lambda: cost_recurrent.luong(48, 48, 16, 16).memory,
+    ),
+    # Beside a tile of scores, a maximum and a sum for every query of every head.
+    "in tiles": (
+        lambda: tiled_attention(HEADS, HEADS, HEADS, tile=20),
+        lambda: cost.tiled(48, 16, 4, tile=20).memory - 2 * 4 * 48,
+    ),
+    # One round at a time.
+    "LSH": (
+        lambda: ReformerAttention(16, 4, n_buckets=4, n_rounds=3, chunk_length=16)(X),
+        lambda: cost_linear.reformer(48, 16, 4, n_buckets=4, n_rounds=3, chunk_length=16).memory,
+    ),
+    # Beside the scores, the mixtures of keys and values.
+    "Linformer": (
+        lambda: LinformerAttention(16, 4, max_length=48, n_mixtures=20)(X),
+        lambda: cost_linear.linformer(48, 16, 4, n_mixtures=20).memory - 2 * 20 * 16,
+    ),
+}
+
+
+@pytest.mark.parametrize(("call", "memory"), MIXINGS.values(), ids=MIXINGS)
+def test_memory_is_the_largest_tensor_of_the_mixing(call, memory):
+    with sdpa_kernel(SDPBackend.MATH), torch.no_grad(), LargestTensor() as largest:
+        call()
+    assert largest.numel == memory()
+
+
 def test_approximations_grow_as_they_say():
     """Doubling n doubles the mixing of what is linear; √n-patterns grow by 2√2."""
 
@@ -285,6 +324,15 @@ WRONG = {
         lambda: cost_recurrent.luong(2, 2, 4, 3, "dot"),
         'score="dot" needs queries and keys of one width, got query_dim=4 and key_dim=3; '
         'use score="general" or score="concat"',
+    ),
+    "an odd window on two sides": (
+        lambda: cost_sparse.sliding_window(10, 8, 2, 3),
+        "window=3 is odd, and half of it lies on each side of the query; take 2 or 4, or "
+        "causal=True, where all of it lies before",
+    ),
+    "a summary longer than its row": (
+        lambda: cost_sparse.fixed(10, 8, 2, stride=3, summary=4),
+        "summary=4 keys do not fit in a row of stride=3 keys",
     ),
     "a sequence longer than max_length": (
         lambda: cost_linear.linformer(10, 8, 2, 4, max_length=9),

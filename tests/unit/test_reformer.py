@@ -124,6 +124,20 @@ def test_the_rotations_come_from_the_generator_and_are_saved():
     assert torch.equal(other(x), first(x))
 
 
+def test_two_numbers_of_buckets_are_the_digits_of_one():
+    torch.manual_seed(0)
+    module, x = a_module(n_buckets=(4, 6)), torch.randn(2, 40, 8).double()
+    assert module.rotations.shape == (2, 4, 2 + 3)
+    qk, v = (w(x).unflatten(-1, (2, 4)).transpose(1, 2) for w in (module.w_qk, module.w_v))
+    tens, ones = (
+        lsh_buckets(qk, r) for r in (module.rotations[..., :2], module.rotations[..., 2:])
+    )
+    buckets = 6 * tens + ones
+    assert len(buckets.unique()) > 12  # more than the 4 + 6 that are computed
+    attended = lsh_attention(qk, v, buckets, chunk_length=8)
+    assert_close(module(x), module.w_o(attended.transpose(1, 2).flatten(2)))
+
+
 def test_it_has_one_projection_less_than_multi_head_attention():
     ours, theirs = a_module(), MultiHeadAttention(8, 2)
     count = [sum(w.numel() for w in module.parameters()) for module in (ours, theirs)]
@@ -136,6 +150,11 @@ WRONG = {
         lambda: ReformerAttention(8, 2, **{**OPTIONS, "n_buckets": 5}),
         ValueError,
         "n_buckets must be even, one for each direction and one for its opposite, got 5",
+    ),
+    "an odd number of two": (
+        lambda: ReformerAttention(8, 2, **{**OPTIONS, "n_buckets": (4, 3)}),
+        ValueError,
+        "n_buckets must be even, one for each direction and one for its opposite, got 3",
     ),
     "no rounds": (
         lambda: ReformerAttention(8, 2, **{**OPTIONS, "n_rounds": 0}),
