@@ -61,7 +61,7 @@ def examine(task: Task, function: Callable, seed: int) -> Result:
             said = f"{len(cases)} inputs of different sizes, and every value is right."
             return Result(check, True, (said, *notes))
         for case, yours, right in failures:
-            if named := mistakes_of(task, case, yours, right, failures):
+            if named := mistakes_of(task, case, yours, failures):
                 break
         else:
             case, yours, right = failures[0]
@@ -93,12 +93,9 @@ def told_about(
         yield f"That was with {case}."
 
 
-def mistakes_of(
-    task: Task, case: Case, yours: Outcome, right: Outcome, failures: list
-) -> list[Mistake]:
+def mistakes_of(task: Task, case: Case, yours: Outcome, failures: list) -> list[Mistake]:
     """The mistakes with this outcome; where some have the outcome of every failure, only those."""
     named = [m for m in task.bank if same_outcome(m, task, case, yours)]
-    named = [m for m in named if not same_outcome(m, task, case, right)]
     everywhere = [
         m for m in named if all(same_outcome(m, task, case, theirs) for case, theirs, _ in failures)
     ]
