@@ -162,6 +162,17 @@ REFUSED = {
 }
 
 
+def test_a_masked_key_stays_hidden_however_low_the_other_scores_are():
+    attention = AdditiveAttention(query_dim=2, key_dim=2, hidden_dim=3)
+    query, key = torch.ones(1, 1, 2), torch.ones(1, 3, 2)
+    with torch.no_grad():
+        for w, number in ((attention.w_q, 1.0), (attention.w_k, 1.0), (attention.v, -1e6)):
+            w.weight.fill_(number)
+        context, weights = attention(query, key, mask=torch.tensor([[True, False, True]]))
+    torch.testing.assert_close(weights, torch.tensor([[[0.5, 0.0, 0.5]]]))
+    torch.testing.assert_close(context, key[:, :1])
+
+
 @pytest.mark.usefixtures("as_a_reader")
 @pytest.mark.parametrize("name", REFUSED)
 def test_bad_input_is_refused_with_a_reason(name):
