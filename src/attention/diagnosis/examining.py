@@ -60,12 +60,12 @@ def examine(task: Task, function: Callable, seed: int) -> Result:
         if not failures:
             said = f"{len(cases)} inputs of different sizes, and every value is right."
             return Result(check, True, (said, *notes))
-        for case, yours, right in failures:
-            if named := mistakes_of(task, case, yours, failures):
+        for failure in failures:
+            if named := mistakes_of(task, failure, failures):
                 break
         else:
-            case, yours, right = failures[0]
-        paragraphs = tuple(told_about(task, case, yours, right, named))
+            failure = failures[0]
+        paragraphs = tuple(told_about(task, *failure, named))
     return Result(check, False, paragraphs, tuple(mistake.name for mistake in named))
 
 
@@ -93,8 +93,9 @@ def told_about(
         yield f"That was with {case}."
 
 
-def mistakes_of(task: Task, case: Case, yours: Outcome, failures: list) -> list[Mistake]:
+def mistakes_of(task: Task, failure: tuple, failures: list[tuple]) -> list[Mistake]:
     """The mistakes with this outcome; where some have the outcome of every failure, only those."""
+    case, yours, _ = failure
     named = [m for m in task.bank if same_outcome(m, task, case, yours)]
     everywhere = [
         m for m in named if all(same_outcome(m, task, case, theirs) for case, theirs, _ in failures)
