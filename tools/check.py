@@ -46,7 +46,10 @@ STEPS = {
     "citation": python(
         "check_jsonschema", "--builtin-schema", "vendor.citation-file-format", "CITATION.cff"
     ),
-    "unit": python("pytest", "tests/unit", "tests/tools", *BOTH_CORES),
+    "unit": python(
+        *("pytest", "tests/unit", "tests/tools"),
+        *("--doctest-modules", "src/attention", "--ignore=src/attention/explore", *BOTH_CORES),
+    ),
     "chapters": python("pytest", "tests/chapters", *BOTH_CORES, "--dist", "loadgroup"),
     "notebooks": python(
         *("pytest", "-p", "tools.kernels", "--nbval", "--nbval-current-env", *CHAPTERS),

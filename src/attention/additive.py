@@ -18,18 +18,25 @@ from attention.checks import check_mask, check_same_sequences, check_size, check
 class AdditiveAttention(nn.Module):
     """softmax over keys of v · tanh(W_q · query + W_k · key), then the weighted sum of the values.
 
-    query_dim, key_dim: the widths of queries and keys.
-    hidden_dim: how many hidden units compare a query with a key.
-
     Parameters by name: `w_q.weight` (hidden_dim, query_dim), `w_k.weight` (hidden_dim, key_dim) and
     `v.weight` (1, hidden_dim); in the paper W_a, U_a and v_a, without biases as there. The same
     score is often written v · tanh(W · [query; key]): W is w_q and w_k side by side.
 
-    Cost: O(query · key · hidden_dim) for the scores, in time and memory, beside the projections,
-    O(query · query_dim · hidden_dim + key · key_dim · hidden_dim).
-    Source: Bahdanau, Cho and Bengio 2014, §3.1 (equations 5 and 6) and appendix A.1.2.
+    Args:
+        query_dim: the width of the queries.
+        key_dim: the width of the keys.
+        hidden_dim: how many hidden units compare a query with a key.
+
+    Cost:
+        O(query · key · hidden_dim) for the scores, in time and memory, beside the projections,
+        O(query · query_dim · hidden_dim + key · key_dim · hidden_dim).
+
+    Source:
+        Bahdanau, Cho and Bengio 2014, §3.1 (equations 5 and 6) and appendix A.1.2.
 
     Example:
+        >>> import torch
+        >>> from attention import AdditiveAttention
         >>> attention = AdditiveAttention(query_dim=3, key_dim=5, hidden_dim=4)
         >>> context, weights = attention(torch.randn(2, 6, 3), torch.randn(2, 7, 5))
         >>> context.shape, weights.shape
@@ -57,20 +64,25 @@ class AdditiveAttention(nn.Module):
         *,
         projected_key: Float[Tensor, "batch key hidden_dim"] | None = None,
     ) -> tuple[Float[Tensor, "batch query d_value"], Float[Tensor, "batch query key"]]:
-        """Attend from every query to the keys, and return (context, weights).
+        """Attend from every query to the keys.
 
-        query (batch, query, query_dim), key (batch, key, key_dim), value (batch, key, d_value)
-        -> context (batch, query, d_value), weights (batch, query, key).
+        Args:
+            query: (batch, query, query_dim).
+            key: (batch, key, key_dim).
+            value: (batch, key, d_value); the keys themselves unless given.
+            mask: boolean, True = may attend; (query, key), or three axes that broadcast to (batch,
+                query, key): there is no axis of heads, so take padding_mask(ids, pad_id)[:, 0]. A
+                query that may attend to nothing gets weights 0 and context 0.
+            projected_key: `w_k(key)`, (batch, key, hidden_dim), from a caller that asks the same
+                keys again and again, as a decoder does at every step (appendix A.1.2); computed
+                here unless given.
 
-        value: the keys themselves unless given.
-        mask: boolean, True = may attend; (query, key), or three axes that broadcast to
-            (batch, query, key): there is no axis of heads, so take padding_mask(ids, pad_id)[:, 0].
-            A query that may attend to nothing gets weights 0 and context 0.
-        projected_key: `w_k(key)`, from a caller that asks the same keys again and again, as a
-            decoder does at every step (appendix A.1.2); computed here unless given.
+        Returns:
+            context (batch, query, d_value) and weights (batch, query, key).
 
-        Raises ValueError for shapes that do not fit, TypeError for integer tensors and for masks
-        that are not boolean.
+        Raises:
+            ValueError: for shapes that do not fit.
+            TypeError: for integer tensors and for masks that are not boolean.
         """
         value = key if value is None else value
         check_vectors("query", query, "batch query query_dim", last=self.query_dim)

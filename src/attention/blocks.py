@@ -43,26 +43,34 @@ def attend_in_blocks(
 ) -> Float[Tensor, "batch heads seq d_value"]:
     """Let every query attend to keys that its block lists; query i belongs to block i // block.
 
-    query, key (batch, heads, seq, d_key), value (batch, heads, seq, d_value)
-    -> output (batch, heads, seq, d_value).
+    Args:
+        query: (batch, heads, seq, d_key).
+        key: (batch, heads, seq, d_key).
+        value: (batch, heads, seq, d_value).
+        listed: (blocks, n_keys), the positions of the keys that a block of queries gathers.
+        allowed: (blocks, block, n_keys), True where the query may attend to the listed key. A key
+            that a block lists twice counts twice: allow it once. Queries after the last, which fill
+            up the last block, are cut off.
+        mask: which keys are no padding, (batch, 1, 1, seq), or None. A query that may attend to
+            nothing gets output 0.
 
-    listed: (blocks, n_keys), the positions of the keys that a block of queries gathers.
-    allowed: (blocks, block, n_keys), True where the query may attend to the listed key. A key that
-        a block lists twice counts twice: allow it once. Queries after the last, which fill up the
-        last block, are cut off.
-    mask: which keys are no padding, (batch, 1, 1, seq), or None. A query that may attend to nothing
-        gets output 0.
+    Returns:
+        The output, (batch, heads, seq, d_value).
 
-    Cost: O(seq · n_keys · d_key) time; O(seq · n_keys · (1 + d_key / block)) memory.
+    Cost:
+        O(seq · n_keys · d_key) time; O(seq · n_keys · (1 + d_key / block)) memory.
+
+    Source:
+        Zaheer et al. 2020 (BigBird), appendix D, for gathering keys block by block.
 
     Example:
         >>> import torch
+        >>> from attention import attend_in_blocks
         >>> value = torch.tensor([[[[1.0], [2], [4], [8]]]])
         >>> listed = torch.tensor([[3], [0]])  # the first two queries see key 3, the others key 0
         >>> allowed = torch.ones(2, 2, 1, dtype=torch.bool)
         >>> attend_in_blocks(value, value, value, listed, allowed).flatten()
         tensor([8., 8., 1., 1.])
-
     """
     batch, heads, seq, _ = query.shape
     blocks, block, n_keys = allowed.shape

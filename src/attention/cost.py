@@ -17,20 +17,24 @@ from attention.checks import check_divides, check_n_heads, check_size
 class Cost:
     """The cost of one layer for one sequence.
 
-    projections: multiply-adds that every position needs for itself, such as W_q to W_o.
-    mixing: multiply-adds between positions, such as scores and weighted sums.
-    parameters: how many numbers are learned.
-    memory: how many numbers the mixing holds at a time, beyond its input and output.
-    cache: how many numbers of the past are kept to compute the next position.
-    steps: how many operations must wait for each other.
-    path: how many layers, or steps within one, lie on the way of a signal between the two positions
-        where it is longest; None where it depends on the data or on chance.
+    Attributes:
+        projections: multiply-adds that every position needs for itself, such as W_q to W_o.
+        mixing: multiply-adds between positions, such as scores and weighted sums.
+        parameters: how many numbers are learned.
+        memory: how many numbers the mixing holds at a time, beyond its input and output.
+        cache: how many numbers of the past are kept to compute the next position.
+        steps: how many operations must wait for each other.
+        path: how many layers, or steps within one, lie on the way of a signal between the two
+            positions where it is longest; None where it depends on the data or on chance.
+
+    Source:
+        Vaswani et al. 2017, §4 and table 1, for mixing, steps and path.
 
     Example:
+        >>> from attention.cost import multi_head
         >>> cost = multi_head(n=100, d_model=512, n_heads=8)
         >>> cost.mixing, cost.operations, cost.flops
         (10240000, 115097600, 230195200)
-
     """
 
     projections: int
@@ -48,19 +52,20 @@ class Cost:
 
     @property
     def flops(self) -> int:
-        """Floating-point operations: a multiply-add is two."""
+        """Floating-point operations, two for each multiply-add."""
         return 2 * self.operations
 
 
 def multi_head(n: int, d_model: int, n_heads: int) -> Cost:
     """`MultiHeadAttention` of n tokens: O(n² · d_model) mixing, 1 step, path 1.
 
-    Source: Vaswani et al. 2017, §4 and table 1.
+    Source:
+        Vaswani et al. 2017, §4 and table 1.
 
     Example:
+        >>> from attention.cost import multi_head
         >>> multi_head(2000, 512, 8).mixing / multi_head(1000, 512, 8).mixing
         4.0
-
     """
     return grouped_query(n, d_model, n_heads, n_heads)
 
@@ -71,12 +76,13 @@ def grouped_query(n: int, d_model: int, n_heads: int, n_kv_heads: int) -> Cost:
     The cache takes cache · layers · (bytes per number) bytes: 2 · n_kv_heads · d_key numbers for
     each token of each layer. n_kv_heads = 1 is multi-query attention.
 
-    Source: Shazeer 2019, §3; Ainslie et al. 2023, §2.
+    Source:
+        Shazeer 2019, §3; Ainslie et al. 2023, §2.
 
     Example:
+        >>> from attention.cost import grouped_query, multi_head
         >>> multi_head(4096, 512, 8).cache / grouped_query(4096, 512, 8, n_kv_heads=2).cache
         4.0
-
     """
     check_size("n", n)
     check_n_heads(d_model, n_heads)
@@ -99,12 +105,13 @@ def tiled(n: int, d_model: int, n_heads: int, tile: int) -> Cost:
 
     For each query a running maximum and sum; the tiles of keys are taken one after the other.
 
-    Source: Dao et al. 2022, §3.1.
+    Source:
+        Dao et al. 2022, §3.1.
 
     Example:
+        >>> from attention.cost import multi_head, tiled
         >>> multi_head(4096, 512, 8).memory, tiled(4096, 512, 8, tile=256).memory
         (134217728, 589824)
-
     """
     check_size("tile", tile)
     memory = n_heads * (min(tile, n) ** 2 + 2 * n)
@@ -117,12 +124,13 @@ def convolutional(n: int, d_model: int, kernel: int) -> Cost:
     The path is the number of layers with which the last output reaches the first input, where every
     layer spreads its kernel `kernel` times as wide as the layer before (dilated, causal).
 
-    Source: Vaswani et al. 2017, §4 and table 1.
+    Source:
+        Vaswani et al. 2017, §4 and table 1.
 
     Example:
+        >>> from attention.cost import convolutional
         >>> convolutional(n=81, d_model=512, kernel=3).path
         4
-
     """
     check_size("n", n)
     check_size("d_model", d_model)

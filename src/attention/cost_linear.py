@@ -18,12 +18,14 @@ def linear(n: int, d_model: int, n_heads: int) -> Cost:
     of a causal layer needs of the past. Bidirectional and for whole sequences it takes 1 step; as a
     recurrence it takes n.
 
-    Source: Katharopoulos et al. 2020, §3.2 and §3.3.
+    Source:
+        Katharopoulos et al. 2020, §3.2 and §3.3.
 
     Example:
+        >>> from attention.cost import multi_head
+        >>> from attention.cost_linear import linear
         >>> linear(n=4096, d_model=512, n_heads=8).cache, multi_head(4096, 512, 8).cache
         (33280, 4194304)
-
     """
     cost = multi_head(n, d_model, n_heads)
     return with_features(cost, n, d_model, n_heads, d_model // n_heads)
@@ -36,12 +38,14 @@ def random_features(n: int, d_model: int, n_heads: int, n_features: int) -> Cost
     of a row for each feature. Random Feature Attention makes two features, a sine and a cosine, of
     each row: it takes n · d_model · n_features multiply-adds less.
 
-    Source: Choromanski et al. 2020, §2 (Performer); Peng et al. 2021, §3.
+    Source:
+        Choromanski et al. 2020, §2 (Performer); Peng et al. 2021, §3.
 
     Example:
+        >>> from attention.cost import multi_head
+        >>> from attention.cost_linear import random_features
         >>> random_features(4096, 512, 8, 256).mixing / multi_head(4096, 512, 8).mixing < 0.126
         True
-
     """
     check_size("n_features", n_features)
     cost = with_features(multi_head(n, d_model, n_heads), n, d_model, n_heads, n_features)
@@ -53,10 +57,14 @@ def with_features(cost: Cost, n: int, d_model: int, n_heads: int, n_features: in
 
     The features are made for some tokens at a time. As memory they are left out: the state counts.
 
+    Source:
+        This book's count.
+
     Example:
+        >>> from attention.cost import multi_head
+        >>> from attention.cost_linear import with_features
         >>> with_features(multi_head(100, 8, 2), 100, 8, 2, n_features=4).mixing
         8000
-
     """
     state = n_heads * n_features * (d_model // n_heads + 1)  # φ(K)ᵀ · V and the sum of φ(K)
     return replace(
@@ -73,16 +81,17 @@ def linformer(
 ) -> Cost:
     """`LinformerAttention`: O(n · n_mixtures · d_model), two matrices of max_length columns more.
 
-    Half of the work mixes keys and values, half attends to the mixtures.
+    Half of the work mixes keys and values, half attends to the mixtures. max_length is n unless
+    given.
 
-    max_length: n unless given.
-
-    Source: Wang et al. 2020, §4 and table 1.
+    Source:
+        Wang et al. 2020, §4 and table 1.
 
     Example:
+        >>> from attention.cost import multi_head
+        >>> from attention.cost_linear import linformer
         >>> linformer(4096, 512, 8, n_mixtures=256).mixing / multi_head(4096, 512, 8).mixing
         0.125
-
     """
     check_size("n_mixtures", n_mixtures)
     cost, columns = multi_head(n, d_model, n_heads), n if max_length is None else max_length
@@ -105,13 +114,15 @@ def reformer(
     operation here; as steps it takes log₂ n, which is what Wang et al. 2020, table 1, count. Which
     tokens meet depends on their vectors, and so does the path.
 
-    Source: Kitaev et al. 2020, §2 and table 1.
+    Source:
+        Kitaev et al. 2020, §2 and table 1.
 
     Example:
+        >>> from attention.cost import multi_head
+        >>> from attention.cost_linear import reformer
         >>> sizes = dict(n_buckets=128, n_rounds=4, chunk_length=64)
         >>> reformer(4096, 512, 8, **sizes).mixing / multi_head(4096, 512, 8).mixing
         0.15625
-
     """
     check_size("n_buckets", n_buckets, least=2)
     check_size("n_rounds", n_rounds)

@@ -12,17 +12,21 @@ from attention.cost import Cost
 def recurrent(n: int, d_model: int, gates: int = 1) -> Cost:
     """A recurrent layer over n positions, d_model wide in and out: O(n · d_model²), n steps.
 
-    gates: how many pairs of matrices (with two biases, as torch has them) a position passes: 1 for
-        nn.RNN, 3 for nn.GRU, 4 for nn.LSTM. One of each pair takes the input, for all positions at
-        a time, the other takes the state before.
+    Args:
+        n: how many positions.
+        d_model: the width of a position.
+        gates: how many pairs of matrices (with two biases, as torch has them) a position passes: 1
+            for nn.RNN, 3 for nn.GRU, 4 for nn.LSTM. One of each pair takes the input, for all
+            positions at a time, the other takes the state before.
 
-    Source: Vaswani et al. 2017, §4 and table 1.
+    Source:
+        Vaswani et al. 2017, §4 and table 1.
 
     Example:
+        >>> from attention.cost_recurrent import recurrent
         >>> cost = recurrent(n=100, d_model=512)
         >>> cost.mixing == 100 * 512**2, cost.steps, cost.path
         (True, 100, 100)
-
     """
     check_size("n", n)
     check_size("d_model", d_model)
@@ -44,12 +48,13 @@ def additive(n_queries: int, n_keys: int, query_dim: int, key_dim: int, hidden_d
     The keys are the values. In a decoder n_queries is the number of its steps, and the cache holds
     keys and projected keys.
 
-    Source: Bahdanau, Cho and Bengio 2014, §3.1 and appendix A.1.2.
+    Source:
+        Bahdanau, Cho and Bengio 2014, §3.1 and appendix A.1.2.
 
     Example:
+        >>> from attention.cost_recurrent import additive
         >>> additive(n_queries=10, n_keys=20, query_dim=64, key_dim=64, hidden_dim=64).memory
         12800
-
     """
     sizes = {"n_queries": n_queries, "n_keys": n_keys, "query_dim": query_dim, "key_dim": key_dim}
     for name, size in {**sizes, "hidden_dim": hidden_dim}.items():
@@ -74,12 +79,13 @@ def luong(
 ) -> Cost:
     """`LuongAttention`: one matrix for "general", none for "dot", additive attention for "concat".
 
-    Source: Luong, Pham and Manning 2015, §3.1.
+    Source:
+        Luong, Pham and Manning 2015, §3.1.
 
     Example:
+        >>> from attention.cost_recurrent import luong
         >>> luong(10, 20, 64, 64, "dot").parameters, luong(10, 20, 64, 64, "general").parameters
         (0, 4096)
-
     """
     if score not in ("dot", "general", "concat"):
         raise ValueError(f'score must be "dot", "general" or "concat", got {score!r}')

@@ -17,10 +17,14 @@ from attention.sparse_patterns import window_reach
 def of_pairs(pairs: int, n: int, d_model: int, n_heads: int, path: int | None) -> Cost:
     """Multi-head attention of n tokens in which only `pairs` pairs of tokens meet.
 
+    Source:
+        This book's count.
+
     Example:
+        >>> from attention.cost import multi_head
+        >>> from attention.cost_sparse import of_pairs
         >>> of_pairs(10 * 10, 10, 8, 2, path=1) == multi_head(10, 8, 2)
         True
-
     """
     mixing, memory = 2 * pairs * d_model, n_heads * pairs
     return replace(multi_head(n, d_model, n_heads), mixing=mixing, memory=memory, path=path)
@@ -33,13 +37,15 @@ def sliding_window(
 
     Where causal, all neighbours lie before the query, and nothing else is kept for the next one.
 
-    Source: Vaswani et al. 2017, table 1, "self-attention (restricted)"; Beltagy et al. 2020, §3.1.
+    Source:
+        Vaswani et al. 2017, table 1, "self-attention (restricted)"; Beltagy et al. 2020, §3.1.
 
     Example:
+        >>> from attention.cost import multi_head
+        >>> from attention.cost_sparse import sliding_window
         >>> cost = sliding_window(n=1001, d_model=512, n_heads=8, window=100)
         >>> cost.path, round(cost.mixing / multi_head(1001, 512, 8).mixing, 3)
         (20, 0.098)
-
     """
     check_size("n", n)
     check_size("window", window, least=1 if causal else 2)
@@ -52,12 +58,13 @@ def sliding_window(
 def global_tokens(n: int, d_model: int, n_heads: int, n_global: int) -> Cost:
     """Everybody sees n_global tokens, and these see everybody: O(n · n_global · d_model), path 2.
 
-    Source: Beltagy et al. 2020, §3.1; Zaheer et al. 2020, §2.
+    Source:
+        Beltagy et al. 2020, §3.1; Zaheer et al. 2020, §2.
 
     Example:
+        >>> from attention.cost_sparse import global_tokens
         >>> global_tokens(n=1000, d_model=512, n_heads=8, n_global=1).path
         2
-
     """
     check_size("n_global", n_global)
     g = min(n_global, n)
@@ -69,12 +76,14 @@ def random_keys(n: int, d_model: int, n_heads: int, n_random: int) -> Cost:
 
     Counted as if no key were drawn twice.
 
-    Source: Zaheer et al. 2020, §2.
+    Source:
+        Zaheer et al. 2020, §2.
 
     Example:
+        >>> from attention.cost import multi_head
+        >>> from attention.cost_sparse import random_keys
         >>> random_keys(1000, 512, 8, n_random=30).mixing / multi_head(1000, 512, 8).mixing
         0.03
-
     """
     check_size("n_random", n_random)
     return of_pairs(n * min(n_random, n), n, d_model, n_heads, path=None)
@@ -85,12 +94,13 @@ def strided(n: int, d_model: int, n_heads: int, stride: int) -> Cost:
 
     O(n · (stride + n/stride) · d_model): O(n · √n · d_model) where stride ≈ √n. Path 2.
 
-    Source: Child et al. 2019, §4.3.
+    Source:
+        Child et al. 2019, §4.3.
 
     Example:
+        >>> from attention.cost_sparse import strided
         >>> round(strided(4096, 512, 8, stride=64).mixing / strided(1024, 512, 8, stride=32).mixing)
         8
-
     """
     check_size("n", n)
     check_size("stride", stride)
@@ -103,12 +113,13 @@ def fixed(n: int, d_model: int, n_heads: int, stride: int, summary: int = 1) -> 
 
     O(n · (stride + summary · n/stride) · d_model). Path 2: a row's last key hands on what it saw.
 
-    Source: Child et al. 2019, §4.3.
+    Source:
+        Child et al. 2019, §4.3.
 
     Example:
+        >>> from attention.cost_sparse import fixed
         >>> round(fixed(4096, 512, 8, stride=64).mixing / fixed(1024, 512, 8, stride=32).mixing)
         8
-
     """
     check_size("n", n)
     check_summary(stride, summary)

@@ -20,15 +20,19 @@ from attention.decoder_layer import DecoderLayer
 class Decoder(nn.Module):
     """n_layers decoder layers, one after the other, over the same memory.
 
-    d_model, n_heads, d_ff, dropout, norm_first, activation: as in `DecoderLayer`.
-
     Modules by name: `layers`, and `norm`, which is a layer norm with norm_first=True and else does
     nothing.
 
-    Source: Vaswani et al. 2017, §3.1; Xiong et al. 2020, table 1, for the last norm of pre-norm.
+    Args:
+        d_model, n_heads, d_ff, dropout, norm_first, activation: as in `DecoderLayer`.
+        n_layers: how many layers.
+
+    Source:
+        Vaswani et al. 2017, §3.1; Xiong et al. 2020, table 1, for the last norm of pre-norm.
 
     Example:
         >>> import torch
+        >>> from attention import Decoder
         >>> decoder, memory = Decoder(d_model=8, n_heads=2, d_ff=32), torch.randn(1, 6, 8)
         >>> x = torch.randn(1, 4, 8)
         >>> output, self_weights, cross_weights = decoder(x, memory)
@@ -71,9 +75,21 @@ class Decoder(nn.Module):
         list[Float[Tensor, "batch heads query query"]] | None,
         list[Float[Tensor, "batch heads query key"]] | None,
     ]:
-        """Return (output, self_weights, cross_weights), the weights as lists, a tensor per layer.
+        """Pass the tokens through every layer.
 
-        Arguments, shapes and errors: as in `DecoderLayer.forward`. Every layer gets the masks.
+        Args:
+            x: (batch, query, d_model).
+            memory: (batch, key, d_model).
+            mask: as in `DecoderLayer.forward`; every layer gets it.
+            memory_mask: as in `DecoderLayer.forward`; every layer gets it.
+            need_weights: as in `MultiHeadAttention.forward`.
+
+        Returns:
+            output (batch, query, d_model), and for each layer self_weights (batch, heads, query,
+            query) and cross_weights (batch, heads, query, key).
+
+        Raises:
+            ValueError, TypeError: as `DecoderLayer.forward` does.
         """
         every_self, every_cross = [], []
         for layer in self.layers:

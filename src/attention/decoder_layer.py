@@ -22,13 +22,17 @@ from attention.multihead import MultiHeadAttention
 class DecoderLayer(nn.Module):
     """Causal self-attention, cross-attention to the encoder's output, and feed-forward.
 
-    d_model, n_heads, d_ff, dropout, norm_first, activation: as in `EncoderLayer`. The encoder's
-    output is as wide as the decoder.
+    The encoder's output is as wide as the decoder.
 
-    Source: Vaswani et al. 2017, §3.1 and §3.2.3; Xiong et al. 2020, figure 1, for pre-norm.
+    Args:
+        d_model, n_heads, d_ff, dropout, norm_first, activation: as in `EncoderLayer`.
+
+    Source:
+        Vaswani et al. 2017, §3.1 and §3.2.3; Xiong et al. 2020, figure 1, for pre-norm.
 
     Example:
         >>> import torch
+        >>> from attention import DecoderLayer
         >>> layer = DecoderLayer(d_model=8, n_heads=2, d_ff=32)
         >>> x, memory = torch.randn(3, 4, 8), torch.randn(3, 6, 8)
         >>> output, self_weights, cross_weights = layer(x, memory)
@@ -71,15 +75,23 @@ class DecoderLayer(nn.Module):
         Float[Tensor, "batch heads query query"] | None,
         Float[Tensor, "batch heads query key"] | None,
     ]:
-        """Return (output, self_weights, cross_weights).
+        """Pass the tokens through all three parts.
 
-        x (batch, query, d_model), memory (batch, key, d_model) -> output as x, self_weights
-        (batch, heads, query, query), cross_weights (batch, heads, query, key).
+        Args:
+            x: (batch, query, d_model).
+            memory: (batch, key, d_model).
+            mask: who may attend to whom among x, as in `MultiHeadAttention.forward`, besides the
+                causal mask, which always holds; usually the padding mask of x, or None.
+            memory_mask: who may attend to what in memory, as in `MultiHeadAttention.forward`;
+                usually the source's padding mask, or None.
+            need_weights: as in `MultiHeadAttention.forward`.
 
-        mask: who may attend to whom among x, besides the causal mask, which always holds; usually
-            the padding mask of x, or None.
-        memory_mask: who may attend to what in memory; usually the source's padding mask, or None.
-        need_weights, errors: as in `MultiHeadAttention.forward`.
+        Returns:
+            output (batch, query, d_model), self_weights (batch, heads, query, query) and
+            cross_weights (batch, heads, query, key).
+
+        Raises:
+            ValueError, TypeError: as `MultiHeadAttention.forward` does.
         """
         check_vectors("x", x, "batch query d_model", last=self.d_model)
         check_vectors("memory", memory, "batch key d_model", last=self.d_model)

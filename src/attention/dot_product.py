@@ -21,20 +21,35 @@ def scaled_dot_product_attention(
 ) -> tuple[Float[Tensor, "*batch query d_value"], Float[Tensor, "*batch query key"]]:
     """softmax(query · keyᵀ / √d_key) · value, and the weights: (output, weights).
 
-    query (..., query, d_key), key (..., key, d_key), value (..., key, d_value)
-    -> output (..., query, d_value), weights (..., query, key).
+    Args:
+        query: (..., query, d_key).
+        key: (..., key, d_key).
+        value: (..., key, d_value).
+        mask: boolean, True = may attend; (query, key), or as many axes as the weights, with size 1
+            where it is the same for all. A query that may attend to nothing gets weights 0, output
+            0 and finite gradients.
+        dropout: the probability that a weight is dropped. It is applied whenever it is above 0, so
+            pass 0 outside training. The weights returned are the ones that were used: after dropout
+            a row need not sum to 1.
+        scale: what the dot products are multiplied by; 1/√d_key unless given.
 
-    mask: boolean, True = may attend; (query, key), or as many axes as the weights, with size 1
-        where it is the same for all. A query that may attend to nothing gets weights 0, output 0
-        and finite gradients.
-    dropout: the probability that a weight is dropped. It is applied whenever it is above 0, so
-        pass 0 outside training. The weights returned are the ones that were used: after dropout
-        a row need not sum to 1.
-    scale: what the dot products are multiplied by; 1/√d_key unless given.
+    Returns:
+        output (..., query, d_value) and weights (..., query, key).
 
-    Raises ValueError for shapes that do not fit, TypeError for integer tensors and for masks that
-    are not boolean.
-    Source: Vaswani et al. 2017, §3.2.1, equation 1.
+    Raises:
+        ValueError: for shapes that do not fit.
+        TypeError: for integer tensors and for masks that are not boolean.
+
+    Source:
+        Vaswani et al. 2017, §3.2.1, equation 1.
+
+    Example:
+        >>> import torch
+        >>> from attention import scaled_dot_product_attention
+        >>> query, key = torch.tensor([[0.0, 2.0]]), torch.eye(2)
+        >>> value = torch.tensor([[10.0], [20.0]])
+        >>> scaled_dot_product_attention(query, key, value)
+        (tensor([[18.0443]]), tensor([[0.1956, 0.8044]]))
     """
     check_vectors("query", query, "... query d_key")
     check_vectors("key", key, "... key d_key", last=query.shape[-1])
@@ -74,12 +89,31 @@ def fused_attention(
 ) -> Float[Tensor, "batch heads query d_value"]:
     """The same output through torch's fused kernel, which takes the keys block by block.
 
-    Arguments as for `scaled_dot_product_attention`. No tensor of query × key numbers is made, with
-    two exceptions, both torch's: it turns a boolean mask into numbers of the mask's own shape
-    (little for a padding mask, one matrix for all heads for a causal one), and on a CPU it has no
-    fused kernel with dropout and makes the scores after all.
+    No tensor of query × key numbers is made, with two exceptions, both torch's: it turns a boolean
+    mask into numbers of the mask's own shape (little for a padding mask, one matrix for all heads
+    for a causal one), and on a CPU it has no fused kernel with dropout and makes the scores after
+    all.
 
-    Source: Dao et al. 2022 for the algorithm.
+    Args:
+        query: (batch, heads, query, d_key).
+        key: (batch, heads, key, d_key).
+        value: (batch, heads, key, d_value).
+        mask: as for `scaled_dot_product_attention`.
+        dropout: as for `scaled_dot_product_attention`.
+
+    Returns:
+        The output, (batch, heads, query, d_value).
+
+    Source:
+        Dao et al. 2022 for the algorithm.
+
+    Example:
+        >>> import torch
+        >>> from attention import causal_mask, fused_attention, scaled_dot_product_attention
+        >>> query, key, value = torch.randn(3, 2, 4, 5, 8, dtype=torch.float64)
+        >>> expected, _ = scaled_dot_product_attention(query, key, value, causal_mask(5))
+        >>> torch.allclose(fused_attention(query, key, value, causal_mask(5)), expected)
+        True
     """
     if mask is None:
         return F.scaled_dot_product_attention(query, key, value, dropout_p=dropout)

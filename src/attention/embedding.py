@@ -10,13 +10,32 @@ from attention.checks import check_dropout, check_size, check_token_ids, check_v
 
 
 class TokenEmbedding(nn.Module):
-    """One learned vector per token, multiplied by √d_model (Vaswani et al. 2017, §3.4).
+    """One learned vector per token, multiplied by √d_model.
 
     The table is drawn from N(0, 1/d_model), so that what comes out has variance 1, near to the
     scale of the positional encoding that is added next. The row of `pad_id` is zero and stays so:
     it gets no gradient.
 
     Parameter by name: `table.weight` (vocab_size, d_model).
+
+    Args:
+        vocab_size: how many tokens there are.
+        d_model: the width of a token's vector.
+        pad_id: the id of the padding, or None where there is none.
+
+    Raises:
+        ValueError: for a pad_id that is not in the table.
+
+    Source:
+        Vaswani et al. 2017, §3.4.
+
+    Example:
+        >>> import torch
+        >>> from attention import TokenEmbedding
+        >>> embedding = TokenEmbedding(vocab_size=10, d_model=4)
+        >>> x = embedding(torch.tensor([[3, 7, 0]]))
+        >>> x.shape, x[0, 2].tolist()
+        (torch.Size([1, 3, 4]), [0.0, 0.0, 0.0, 0.0])
     """
 
     def __init__(self, vocab_size: int, d_model: int, *, pad_id: int | None = 0) -> None:
@@ -35,9 +54,16 @@ class TokenEmbedding(nn.Module):
                 self.table.weight[pad_id] = 0
 
     def forward(self, token_ids: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch seq d_model"]:
-        """Look up token_ids (batch, seq) -> (batch, seq, d_model).
+        """Look up the vector of every token.
 
-        Raises IndexError for an id outside the table (on a CPU; an accelerator reports it later).
+        Args:
+            token_ids: (batch, seq).
+
+        Returns:
+            The vectors, (batch, seq, d_model).
+
+        Raises:
+            IndexError: for an id outside the table (on a CPU; an accelerator reports it later).
         """
         check_token_ids(token_ids)
         try:
@@ -51,12 +77,28 @@ class TokenEmbedding(nn.Module):
 
 
 class SinusoidalPositionalEncoding(nn.Module):
-    """Add sines and cosines that differ at every position (Vaswani et al. 2017, §3.5).
+    """Add sines and cosines that differ at every position.
 
-    PE(pos, 2i) = sin(pos / 10000^(2i/d_model)), PE(pos, 2i+1) = cos(pos / 10000^(2i/d_model)).
-    An odd d_model ends with a sine that has no cosine. Dropout is applied to the sum.
+    PE(pos, 2i) = sin(pos / 10000^(2i/d_model)), PE(pos, 2i+1) = cos(pos / 10000^(2i/d_model)). An
+    odd d_model ends with a sine that has no cosine. Dropout is applied to the sum.
 
     The rows are in `table` (max_length, d_model): computed, not learned, and in no state_dict.
+
+    Args:
+        d_model: the width of a token's vector.
+        max_length: the greatest number of positions.
+        dropout: the probability that a number of the sum is dropped, in training only.
+
+    Source:
+        Vaswani et al. 2017, §3.5.
+
+    Example:
+        >>> import torch
+        >>> from attention import SinusoidalPositionalEncoding
+        >>> SinusoidalPositionalEncoding(d_model=4)(torch.zeros(1, 3, 4))
+        tensor([[[ 0.0000,  1.0000,  0.0000,  1.0000],
+                 [ 0.8415,  0.5403,  0.0100,  0.9999],
+                 [ 0.9093, -0.4161,  0.0200,  0.9998]]])
     """
 
     def __init__(self, d_model: int, max_length: int = 5000, *, dropout: float = 0.0) -> None:
@@ -74,9 +116,16 @@ class SinusoidalPositionalEncoding(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Float[Tensor, "batch seq d_model"]) -> Float[Tensor, "batch seq d_model"]:
-        """Return x (batch, seq, d_model) with PE added, in the same shape and dtype.
+        """Add the first rows of PE to every sequence.
 
-        Raises ValueError for a sequence longer than max_length.
+        Args:
+            x: (batch, seq, d_model).
+
+        Returns:
+            x with PE added, in the same shape and dtype.
+
+        Raises:
+            ValueError: for a sequence longer than max_length.
         """
         check_vectors("x", x, "batch seq d_model", last=self.d_model)
         seq = x.shape[1]

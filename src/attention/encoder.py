@@ -19,16 +19,19 @@ from attention.encoder_layer import EncoderLayer
 class Encoder(nn.Module):
     """n_layers encoder layers, one after the other.
 
-    d_model, n_heads, d_ff, dropout, norm_first, activation: as in `EncoderLayer`.
-
     Modules by name: `layers`, and `norm`, which is a layer norm with norm_first=True and else does
     nothing.
 
-    Source: Vaswani et al. 2017, §3.1; Xiong et al. 2020, table 1, for the last norm of pre-norm.
+    Args:
+        d_model, n_heads, d_ff, dropout, norm_first, activation: as in `EncoderLayer`.
+        n_layers: how many layers.
+
+    Source:
+        Vaswani et al. 2017, §3.1; Xiong et al. 2020, table 1, for the last norm of pre-norm.
 
     Example:
         >>> import torch
-        >>> from attention.masks import padding_mask
+        >>> from attention import Encoder, padding_mask
         >>> encoder, ids = Encoder(d_model=8, n_heads=2, d_ff=32), torch.tensor([[5, 2, 7, 0]])
         >>> output, weights = encoder(torch.randn(1, 4, 8), padding_mask(ids, pad_id=0))
         >>> output.shape, len(weights), weights[5].shape
@@ -65,9 +68,18 @@ class Encoder(nn.Module):
     ) -> tuple[
         Float[Tensor, "batch seq d_model"], list[Float[Tensor, "batch heads seq seq"]] | None
     ]:
-        """Return (output, weights): x (batch, seq, d_model) -> the same shape, a tensor per layer.
+        """Pass the tokens through every layer.
 
-        mask, need_weights, errors: as in `MultiHeadAttention.forward`. Every layer gets the mask.
+        Args:
+            x: (batch, seq, d_model).
+            mask: as in `MultiHeadAttention.forward`; every layer gets it.
+            need_weights: as in `MultiHeadAttention.forward`.
+
+        Returns:
+            output (batch, seq, d_model), and weights (batch, heads, seq, seq) for each layer.
+
+        Raises:
+            ValueError, TypeError: as `MultiHeadAttention.forward` does.
         """
         every_layers = []
         for layer in self.layers:

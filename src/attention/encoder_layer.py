@@ -21,16 +21,20 @@ from attention.multihead import MultiHeadAttention
 class EncoderLayer(nn.Module):
     """Self-attention and feed-forward, each inside a residual connection with layer norm.
 
-    d_model, n_heads: as in `MultiHeadAttention`. d_ff, activation: as in `FeedForward`.
-    dropout: the probability for attention weights, for the feed-forward layer's inner numbers and
-        for what either part adds to the residual, in training only.
-    norm_first: False normalises after each residual sum (post-norm, the paper's), True before each
-        part (pre-norm).
+    Args:
+        d_model, n_heads: as in `MultiHeadAttention`.
+        d_ff, activation: as in `FeedForward`.
+        dropout: the probability for attention weights, for the feed-forward layer's inner numbers
+            and for what either part adds to the residual, in training only.
+        norm_first: False normalises after each residual sum (post-norm, the paper's), True before
+            each part (pre-norm).
 
-    Source: Vaswani et al. 2017, §3.1 and §5.4; Xiong et al. 2020, figure 1, for pre-norm.
+    Source:
+        Vaswani et al. 2017, §3.1 and §5.4; Xiong et al. 2020, figure 1, for pre-norm.
 
     Example:
         >>> import torch
+        >>> from attention import EncoderLayer
         >>> layer = EncoderLayer(d_model=8, n_heads=2, d_ff=32)
         >>> output, weights = layer(torch.randn(3, 6, 8))
         >>> output.shape, weights.shape
@@ -64,9 +68,18 @@ class EncoderLayer(nn.Module):
         *,
         need_weights: bool = True,
     ) -> tuple[Float[Tensor, "batch seq d_model"], Float[Tensor, "batch heads seq seq"] | None]:
-        """Return (output, weights): x (batch, seq, d_model) -> the same shape.
+        """Pass the tokens through both parts.
 
-        mask, need_weights, weights, errors: as in `MultiHeadAttention.forward`.
+        Args:
+            x: (batch, seq, d_model).
+            mask: as in `MultiHeadAttention.forward`.
+            need_weights: as in `MultiHeadAttention.forward`.
+
+        Returns:
+            output (batch, seq, d_model) and weights (batch, heads, seq, seq).
+
+        Raises:
+            ValueError, TypeError: as `MultiHeadAttention.forward` does.
         """
         check_vectors("x", x, "batch seq d_model", last=self.d_model)
         if self.norm_first:

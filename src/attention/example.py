@@ -16,6 +16,15 @@ SENTENCES = ("the cat saw the other cat", "a dog chased the red ball", "birds si
 
 
 class RunningExample(NamedTuple):
+    """What `running_example` returns.
+
+    Attributes:
+        tokens: seq strings for each sentence, padded.
+        token_ids: (batch, seq).
+        x: (batch, seq, d_model).
+        vocabulary: the `Vocabulary` of the sentences.
+    """
+
     tokens: list[list[str]]
     token_ids: Int64[Tensor, "batch seq"]
     x: Float[Tensor, "batch seq d_model"]
@@ -27,9 +36,27 @@ def running_example(
 ) -> RunningExample:
     """Make a batch of sentences and their X = embedding · √d_model + positional encoding.
 
-    Return tokens (seq strings for each sentence, padded), token_ids (batch, seq), x
-    (batch, seq, d_model) and the vocabulary. The embedding is drawn from `seed`, without touching
-    the caller's random numbers.
+    The embedding is drawn from `seed`, without touching the caller's random numbers.
+
+    Args:
+        d_model: the width of a token's vector.
+        sentences: texts, `SENTENCES` unless given.
+        seed: what the embedding is drawn from.
+
+    Returns:
+        tokens (seq strings for each sentence, padded), token_ids (batch, seq), x (batch, seq,
+        d_model) and the vocabulary.
+
+    Source:
+        This book's own sentences.
+
+    Example:
+        >>> from attention import running_example
+        >>> tokens, token_ids, x, vocabulary = running_example(d_model=8)
+        >>> tokens[2]
+        ['birds', 'sing', 'at', 'dawn', '<pad>', '<pad>']
+        >>> token_ids.shape, x.shape
+        (torch.Size([3, 6]), torch.Size([3, 6, 8]))
     """
     vocabulary = Vocabulary(sentences)
     token_ids = vocabulary.encode_batch(sentences)

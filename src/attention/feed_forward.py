@@ -18,19 +18,24 @@ from attention.checks import check_dropout, check_size, check_vectors
 class FeedForward(nn.Module):
     """w_2(activation(w_1(x))), for each token by itself.
 
-    d_model: the width of every token's vector, in and out. d_ff: the width in between.
-    activation: a function of a tensor, such as F.relu (the paper's) or F.gelu.
-    dropout: the probability that a number in between is dropped, in training only.
+    Parameters by name: `w_1.weight` (d_ff, d_model), `w_1.bias` (d_ff), `w_2.weight` (d_model,
+    d_ff), `w_2.bias` (d_model).
 
-    Parameters by name: `w_1.weight` (d_ff, d_model), `w_1.bias` (d_ff), `w_2.weight`
-    (d_model, d_ff), `w_2.bias` (d_model).
+    Args:
+        d_model: the width of every token's vector, in and out.
+        d_ff: the width in between.
+        activation: a function of a tensor, such as F.relu (the paper's) or F.gelu.
+        dropout: the probability that a number in between is dropped, in training only.
 
-    O(seq · d_model · d_ff) operations.
+    Cost:
+        O(seq · d_model · d_ff) operations.
 
-    Source: Vaswani et al. 2017, §3.3, equation 2; the dropout in between is torch's.
+    Source:
+        Vaswani et al. 2017, §3.3, equation 2; the dropout in between is torch's.
 
     Example:
         >>> import torch
+        >>> from attention import FeedForward
         >>> feed_forward, x = FeedForward(d_model=8, d_ff=32), torch.randn(2, 5, 8)
         >>> whole = feed_forward(x)
         >>> whole.shape, torch.allclose(feed_forward(x[:, 3:4]), whole[:, 3:4], atol=1e-6)
@@ -60,7 +65,14 @@ class FeedForward(nn.Module):
         self.activation, self.dropout = activation, nn.Dropout(dropout)
 
     def forward(self, x: Float[Tensor, "batch seq d_model"]) -> Float[Tensor, "batch seq d_model"]:
-        """Return (batch, seq, d_model) -> (batch, seq, d_model)."""
+        """Compute every token by itself.
+
+        Args:
+            x: (batch, seq, d_model).
+
+        Returns:
+            The output, (batch, seq, d_model).
+        """
         check_vectors("x", x, "batch seq d_model", last=self.d_model)
         return self.w_2(self.dropout(self.activation(self.w_1(x))))
 

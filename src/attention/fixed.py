@@ -24,12 +24,24 @@ from attention.checks import check_size
 def fixed_mask(seq: int, stride: int, summary: int = 1) -> Bool[Tensor, "seq seq"]:
     """True for the query's own row up to itself and the last `summary` keys of every earlier row.
 
-    Source: Child et al. 2019, §4.3 and figure 3c; summary is the paper's c.
+    Args:
+        seq: how many tokens.
+        stride: how many keys a row has.
+        summary: how many keys at the end of a row all later rows see; the paper's c.
+
+    Returns:
+        The mask, (query, key).
+
+    Raises:
+        ValueError: for more summary keys than a row has.
+
+    Source:
+        Child et al. 2019, §4.3 and figure 3c.
 
     Example:
+        >>> from attention import fixed_mask
         >>> fixed_mask(6, 3)[4].int()
         tensor([0, 0, 1, 1, 1, 0], dtype=torch.int32)
-
     """
     check_size("seq", seq)
     check_summary(stride, summary)
@@ -58,29 +70,39 @@ def fixed_attention(
 ) -> Float[Tensor, "batch heads seq d_value"]:
     """Attend to the query's own row up to itself and to the last keys of every earlier row.
 
-    query, key (batch, heads, seq, d_key), value (batch, heads, seq, d_value)
-    -> output (batch, heads, seq, d_value), equal to attention under
-    `fixed_mask(seq, stride, summary)`.
+    The output equals attention under `fixed_mask(seq, stride, summary)`.
 
-    mask: which keys are no padding, (batch, 1, 1, seq) as `padding_mask` makes it. A query that may
-        attend to nothing gets output 0.
-    stride: how many keys a row has.
-    summary: how many keys at the end of a row all later rows see; the paper takes 8, 16 or 32
-        where stride is 128 or 256.
+    Args:
+        query: (batch, heads, seq, d_key).
+        key: (batch, heads, seq, d_key).
+        value: (batch, heads, seq, d_value).
+        mask: which keys are no padding, (batch, 1, 1, seq) as `padding_mask` makes it. A query that
+            may attend to nothing gets output 0.
+        stride: how many keys a row has.
+        summary: how many keys at the end of a row all later rows see; the paper takes 8, 16 or 32
+            where stride is 128 or 256.
 
-    Raises ValueError for more summary keys than a row has, another number of queries than keys, and
-    a mask that differs between queries.
-    Cost: O(n · (stride + summary · n/stride) · d_key) time. A row gathers its keys once for all its
-    queries: O(n · (stride + summary · n/stride) · (1 + d_key / stride)) memory.
-    Source: Child et al. 2019, §4.3; summary is the paper's c.
+    Returns:
+        The output, (batch, heads, seq, d_value).
+
+    Raises:
+        ValueError: for more summary keys than a row has, another number of queries than keys, and a
+            mask that differs between queries.
+
+    Cost:
+        O(n · (stride + summary · n/stride) · d_key) time. A row gathers its keys once for all its
+        queries: O(n · (stride + summary · n/stride) · (1 + d_key / stride)) memory.
+
+    Source:
+        Child et al. 2019, §4.3; summary is the paper's c.
 
     Example:
-        >>> from attention.dot_product import fused_attention
+        >>> import torch
+        >>> from attention import fixed_attention, fixed_mask, fused_attention
         >>> x = torch.randn(1, 2, 100, 8)
         >>> output = fixed_attention(x, x, x, stride=10, summary=2)
         >>> torch.allclose(output, fused_attention(x, x, x, fixed_mask(100, 10, 2)), atol=1e-5)
         True
-
     """
     check_one_sequence(query, key, value, mask, "fixed attention")
     check_summary(stride, summary)

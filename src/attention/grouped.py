@@ -3,7 +3,7 @@
 n_kv_heads = n_heads is multi-head attention, n_kv_heads = 1 is multi-query attention, and between
 them n_heads / n_kv_heads query heads share each head of keys and values. The scores take as much
 work as in multi-head attention. Two projections get smaller, and so does the key-value cache, which
-a decoder reads from end to end for every token it writes: n_heads / n_kv_heads times.
+a decoder reads from end to end for every token: n_heads / n_kv_heads times.
 """
 
 from jaxtyping import Bool, Float
@@ -25,22 +25,24 @@ from attention.shared_heads import grouped_attention
 class GroupedQueryAttention(nn.Module):
     """`MultiHeadAttention` with n_kv_heads heads of keys and values for n_heads heads of queries.
 
-    d_model, n_heads, dropout, bias: as there. n_kv_heads: divides n_heads.
+    Parameters by name: `w_q` and `w_o` (d_model, d_model), `w_k` and `w_v` (n_kv_heads · d_key,
+    d_model), each with `.weight` and `.bias`.
 
-    Parameters by name: `w_q` and `w_o` (d_model, d_model), `w_k` and `w_v`
-    (n_kv_heads · d_key, d_model), each with `.weight` and `.bias`.
+    Args:
+        d_model, n_heads, dropout, bias: as there.
+        n_kv_heads: divides n_heads.
 
-    Source: Ainslie et al. 2023; Shazeer 2019 for n_kv_heads = 1.
+    Source:
+        Ainslie et al. 2023; Shazeer 2019 for n_kv_heads = 1.
 
     Example:
         >>> import torch
-        >>> from attention.masks import causal_mask
+        >>> from attention import GroupedQueryAttention, causal_mask
         >>> attention = GroupedQueryAttention(d_model=16, n_heads=4, n_kv_heads=2)
         >>> x, cache = torch.randn(1, 3, 16), attention.new_cache(batch=1, max_length=3)
         >>> with torch.no_grad():
         ...     tokens = [attention(x[:, i : i + 1], cache=cache)[0] for i in range(3)]
-        >>> whole, _ = attention(x, mask=causal_mask(3))
-        >>> torch.allclose(torch.cat(tokens, dim=1), whole, atol=1e-6)
+        >>> torch.allclose(torch.cat(tokens, 1), attention(x, mask=causal_mask(3))[0], atol=1e-6)
         True
     """
 
@@ -74,18 +76,22 @@ class GroupedQueryAttention(nn.Module):
         cache: KeyValueCache | None = None,
         need_weights: bool = True,
     ) -> tuple[Float[Tensor, "batch query d_model"], Float[Tensor, "batch heads query _"] | None]:
-        """Attend from every query to the keys, and return (output, weights).
+        """Attend to the keys: output (batch, query, d_model) and weights (batch, heads, query,
+        key).
 
-        query (batch, query, d_model), key and value (batch, key, d_model)
-        -> output (batch, query, d_model), weights (batch, heads, query, key).
+        Args:
+            query: (batch, query, d_model).
+            key: (batch, key, d_model); the queries unless given.
+            value: (batch, key, d_model); the keys unless given.
+            mask: as in `MultiHeadAttention.forward`.
+            cache: takes the keys and values of these tokens, which then attend to all that it
+                holds; `key` of the weights and of the mask counts these. For one token no mask is
+                needed, for several it is causal_mask(new, cache.length + new).
+            need_weights: as in `MultiHeadAttention.forward`.
 
-        key, value, mask, need_weights: as in `MultiHeadAttention.forward`.
-        cache: takes the keys and values of these tokens, which then attend to all that it holds;
-            `key` of the weights and of the mask counts these. For one token no mask is needed, for
-            several it is causal_mask(new, cache.length + new).
-
-        Raises ValueError for shapes that do not fit and for a cache in cross-attention, TypeError
-        for integer tensors and for masks that are not boolean.
+        Raises:
+            ValueError, TypeError: as `MultiHeadAttention.forward` does, and for a cache in
+                cross-attention.
         """
         if cache is not None and not (key is None and value is None):
             raise ValueError(

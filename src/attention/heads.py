@@ -11,11 +11,31 @@ def split_heads(
 ) -> Float[Tensor, "batch {n_heads} seq d_key"]:
     """Read d_model columns as n_heads groups of d_key = d_model / n_heads columns.
 
-    x (batch, seq, d_model) -> (batch, n_heads, seq, d_key). Head h holds the columns h·d_key to
-    (h+1)·d_key - 1. The result is a view: it shares its storage with x.
+    Head h holds the columns h·d_key to (h+1)·d_key - 1. The result is a view: it shares its storage
+    with x.
 
-    Raises ValueError where n_heads does not divide d_model.
-    Source: Vaswani et al. 2017, §3.2.2.
+    Args:
+        x: (batch, seq, d_model).
+        n_heads: how many heads; it must divide d_model.
+
+    Returns:
+        The heads, (batch, n_heads, seq, d_key).
+
+    Raises:
+        ValueError: where n_heads does not divide d_model.
+
+    Source:
+        Vaswani et al. 2017, §3.2.2.
+
+    Example:
+        >>> import torch
+        >>> from attention import split_heads
+        >>> split_heads(torch.arange(8).view(1, 2, 4).float(), n_heads=2)
+        tensor([[[[0., 1.],
+                  [4., 5.]],
+        <BLANKLINE>
+                 [[2., 3.],
+                  [6., 7.]]]])
     """
     check_vectors("x", x, "batch seq d_model")
     batch, seq, d_model = x.shape
@@ -29,10 +49,22 @@ def merge_heads(
 ) -> Float[Tensor, "batch seq heads*d_key"]:
     """Lay the heads of each token side by side again: the inverse of `split_heads`.
 
-    x (batch, heads, seq, d_key) -> (batch, seq, heads·d_key). A copy, except where x already lies
-    in memory token by token, as what `split_heads` returns does.
+    Args:
+        x: (batch, heads, seq, d_key).
 
-    Source: Vaswani et al. 2017, §3.2.2 (Concat).
+    Returns:
+        The columns of all heads, (batch, seq, heads·d_key). A copy, except where x already lies in
+        memory token by token, as what `split_heads` returns does.
+
+    Source:
+        Vaswani et al. 2017, §3.2.2 (Concat).
+
+    Example:
+        >>> import torch
+        >>> from attention import merge_heads, split_heads
+        >>> x = torch.randn(2, 5, 8)
+        >>> torch.equal(merge_heads(split_heads(x, n_heads=4)), x)
+        True
     """
     check_vectors("x", x, "batch heads seq d_key")
     batch, heads, seq, d_key = x.shape

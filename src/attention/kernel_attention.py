@@ -50,30 +50,42 @@ def kernel_attention(
 ) -> Float[Tensor, "batch heads query d_value"]:
     """Σ_j (φ(q) · φ(k_j)) v_j / Σ_j φ(q) · φ(k_j), over the keys j that the query may see.
 
-    query (batch, heads, query, width), key (batch, heads, key, width), value (batch, heads, key,
-    d_value) -> output (batch, heads, query, d_value).
+    Args:
+        query: (batch, heads, query, width).
+        key: (batch, heads, key, width).
+        value: (batch, heads, key, d_value).
+        mask: which keys are no padding, (batch, 1, 1, key). A query that may attend to nothing gets
+            0.
+        feature_map: φ, (…, width) to (…, features). Unless given, query and key are features
+            already.
+        causal: whether query i attends to the keys up to i only; there are as many keys as queries.
+        chunk: how many tokens are taken at once. It changes the cost, not the result: what lies
+            between the input and the output is never larger than a chunk and stays in the
+            processor's cache.
+        least: the least weight that a key can have. Where features only estimate the weights, their
+            sum can come out near 0 or below; then it counts as `least` for every key that the query
+            sees.
 
-    mask: which keys are no padding, (batch, 1, 1, key). A query that may attend to nothing gets 0.
-    feature_map: φ, (…, width) -> (…, features). Unless given, query and key are features already.
-    causal: whether query i attends to the keys up to i only; there are as many keys as queries.
-    chunk: how many tokens are taken at once. It changes the cost, not the result: what lies between
-        the input and the output is never larger than a chunk and stays in the processor's cache.
-    least: the least weight that a key can have. Where features only estimate the weights, their sum
-        can come out near 0 or below; then it counts as `least` for every key that the query sees.
+    Returns:
+        The output, (batch, heads, query, d_value).
 
-    Cost: O(n · features · d_value) time; causal, O(n · chunk · (features + d_value)) more. Memory
-    O(features · d_value) besides input and output; with gradients, O(n · (features + d_value)), and
-    causal, O(n · chunk + n / chunk · features · d_value) more.
-    Source: Katharopoulos et al. 2020, §3.2, equations 4 to 6, and §3.3; chunks: Hua et al. 2022.
+    Cost:
+        O(n · features · d_value) time; causal, O(n · chunk · (features + d_value)) more. Memory
+        O(features · d_value) besides input and output; with gradients, O(n · (features + d_value)),
+        and causal, O(n · chunk + n / chunk · features · d_value) more.
+
+    Source:
+        Katharopoulos et al. 2020, §3.2, equations 4 to 6, and §3.3; chunks: Hua et al. 2022.
 
     Example:
+        >>> import torch
+        >>> from attention.kernel_attention import kernel_attention
         >>> query, key = torch.rand(2, 1, 1, 4, 3)
         >>> value = torch.randn(1, 1, 4, 2)
         >>> weights = query @ key.transpose(-2, -1)
         >>> weights = weights / weights.sum(-1, keepdim=True)
-        >>> torch.allclose(kernel_attention(query, key, value), weights @ value, atol=1e-6)
+        >>> torch.allclose(kernel_attention(query, key, value), weights @ value, atol=1e-5)
         True
-
     """
     check_size("chunk", chunk)
     shape = (1, 1, 1, key.shape[-2])

@@ -16,20 +16,25 @@ from attention.checks import check_size, check_vectors
 class KeyValueCache:
     """The keys and values that one layer has seen, in memory allocated once for max_length tokens.
 
-    batch: how many sequences are decoded side by side.
-    n_kv_heads: how many heads of keys and values; query heads do not count.
-    max_length: how many tokens fit.
-    d_key: the width of a head.
-    dtype, device: what the keys and values have; torch's defaults unless given.
+    Args:
+        batch: how many sequences are decoded side by side.
+        n_kv_heads: how many heads of keys and values; query heads do not count.
+        max_length: how many tokens fit.
+        d_key: the width of a head.
+        dtype, device: what the keys and values have; torch's defaults unless given.
 
-    Attributes: `length`, how many tokens are held; `nbytes`, the bytes allocated,
-    2 · batch · n_kv_heads · max_length · d_key · (bytes per number). A decoder of several layers
-    has one cache per layer and as many times the bytes.
+    Attributes:
+        length: how many tokens are held.
+        nbytes: the bytes allocated, 2 · batch · n_kv_heads · max_length · d_key · (bytes per
+            number). A decoder of several layers has one cache per layer and as many times the
+            bytes.
 
-    Source: Shazeer 2019, §2.4 and §3, for the cost; Ainslie et al. 2023, §1 and §2.2.
+    Source:
+        Shazeer 2019, §2.4 and §3, for the cost; Ainslie et al. 2023, §1 and §2.2.
 
     Example:
         >>> import torch
+        >>> from attention import KeyValueCache
         >>> cache = KeyValueCache(batch=1, n_kv_heads=2, max_length=16, d_key=4)
         >>> key, value = torch.randn(2, 1, 2, 3, 4)  # three tokens
         >>> keys, values = cache.append(key, value)
@@ -70,12 +75,21 @@ class KeyValueCache:
     ]:
         """Write the keys and values of new tokens behind the others, and return all of them.
 
-        key, value (batch, kv_heads, new, d_key) -> keys, values (batch, kv_heads, length, d_key),
-        views of the cache: nothing but the new tokens is copied. O(new · kv_heads · d_key).
+        Args:
+            key: (batch, kv_heads, new, d_key).
+            value: (batch, kv_heads, new, d_key).
 
-        Raises ValueError for tokens that do not fit, for another batch, head count or width, and
-        where gradients are asked for, since the cache overwrites what they would need; TypeError
-        for another dtype.
+        Returns:
+            keys and values, (batch, kv_heads, length, d_key), views of the cache. Nothing but the
+            new tokens is copied.
+
+        Raises:
+            ValueError: for tokens that do not fit, for another batch, head count or width, and
+                where gradients are asked for, since the cache overwrites what they would need.
+            TypeError: for another dtype.
+
+        Cost:
+            O(new · kv_heads · d_key).
         """
         batch, n_kv_heads, _, d_key = self.keys.shape
         for name, x in (("key", key), ("value", value)):

@@ -33,34 +33,41 @@ def linformer_attention(
     mix_values: Float[Tensor, "mixture max_length"],
     mask: Bool[Tensor, "..."] | None = None,
 ) -> Float[Tensor, "batch heads query d_value"]:
-    """softmax(query · (E · key)ᵀ / √d_key) · (F · value), E = mix_keys and F = mix_values.
+    """softmax(query · (E · key)ᵀ / √d_key) · (F · value), E = mix_keys and F = mix_values: output
+    (batch, heads, query, d_value).
 
-    query (batch, heads, query, d_key), key (batch, heads, key, d_key), value (batch, heads, key,
-    d_value), mix_keys and mix_values (k, max_length) -> output (batch, heads, query, d_value).
+    Args:
+        query: (batch, heads, query, d_key).
+        key: (batch, heads, key, d_key).
+        value: (batch, heads, key, d_value).
+        mix_keys: (k, max_length), what the rows of the keys are multiplied by. Where there are
+            fewer keys than max_length, the first columns are used.
+        mix_values: (k, max_length), the same for the values.
+        mask: boolean, True = may attend, the same for all queries: (batch, 1, 1, key), as
+            `padding_mask` makes it. The rows of masked keys and values are set to zero before they
+            are mixed, so that no output depends on them. This is less than masking scores does: a
+            mixture made of masked keys alone has score 0 and value 0, and still takes its share of
+            the weights.
 
-    mix_keys, mix_values: what the rows of the keys and of the values are multiplied by. Where there
-        are fewer keys than max_length, the first columns are used.
-    mask: boolean, True = may attend, the same for all queries: (batch, 1, 1, key), as
-        `padding_mask` makes it. The rows of masked keys and values are set to zero before they are
-        mixed, so that no output depends on them. This is less than masking scores does: a mixture
-        made of masked keys alone has score 0 and value 0, and still takes its share of the weights.
+    Raises:
+        ValueError: for a mask that differs between queries, such as a causal one (after the mixing,
+            no score belongs to a single key, so that there is none to mask), for more keys than
+            max_length, and for shapes that do not fit.
 
-    Raises ValueError for a mask that differs between queries, such as a causal one: after the
-    mixing, no score belongs to a single key any more, so that there is none to mask. Raises it too
-    for more keys than max_length and for shapes that do not fit.
-    Cost: O(n · k · d_key) time and O(n · k) memory for each head, n queries and n keys.
-    Source: Wang et al. 2020, §4, equation 7.
+    Cost:
+        O(n · k · d_key) time and O(n · k) memory for each head, n queries and n keys.
+
+    Source:
+        Wang et al. 2020, §4, equation 7.
 
     Example:
+        >>> import torch
+        >>> from attention import linformer_attention
         >>> x = torch.arange(12.0).reshape(1, 1, 6, 2)
-        >>> halves = torch.kron(torch.eye(2), torch.full((1, 3), 1 / 3))
-        >>> halves @ x[0, 0]  # k = 2 mixtures: the means of both halves
-        tensor([[2., 3.],
-                [8., 9.]])
+        >>> halves = torch.kron(torch.eye(2), torch.full((1, 3), 1 / 3))  # the means of both halves
         >>> linformer_attention(x / 10, x, x, halves, halves)[0, 0, :2]
         tensor([[5.6270, 6.6270],
                 [7.3577, 8.3577]])
-
     """
     check_vectors("query", query, "batch heads query d_key")
     check_vectors("key", key, "batch heads key d_key", last=query.shape[-1])
@@ -92,22 +99,25 @@ def linformer_attention(
 class LinformerAttention(nn.Module):
     """Multi-head self-attention over n_mixtures mixtures of the keys and of the values.
 
-    d_model, n_heads, bias: as for MultiHeadAttention.
-    max_length: the greatest number of tokens, n. Shorter inputs use the first columns of E and F.
-    n_mixtures: the number of mixtures, k.
-
-    Parameters by name: `w_q`, `w_k`, `w_v` and `w_o` as in MultiHeadAttention; `mix_keys` (E) and
+    Parameters by name: `w_q`, `w_k`, `w_v` and `w_o` as in `MultiHeadAttention`; `mix_keys` (E) and
     `mix_values` (F), each (n_mixtures, max_length) and shared by all heads of the layer, which the
-    paper calls headwise sharing. They start as independent normal numbers of variance
-    1 / max_length, with which a mixture of unrelated rows varies as much as one row.
+    paper calls headwise sharing. They start as independent normal numbers of variance 1 /
+    max_length, with which a mixture of unrelated rows varies as much as one row.
 
-    Source: Wang et al. 2020, §4.
+    Args:
+        d_model, n_heads, bias: as for `MultiHeadAttention`.
+        max_length: the greatest number of tokens, n. Shorter inputs use the first columns of E and
+            F.
+        n_mixtures: the number of mixtures, k.
+
+    Source:
+        Wang et al. 2020, §4.
 
     Example:
-        >>> module = LinformerAttention(8, 2, max_length=100, n_mixtures=4)
-        >>> module(torch.zeros(3, 60, 8)).shape
+        >>> import torch
+        >>> from attention import LinformerAttention
+        >>> LinformerAttention(8, 2, max_length=100, n_mixtures=4)(torch.zeros(3, 60, 8)).shape
         torch.Size([3, 60, 8])
-
     """
 
     def __init__(
@@ -130,12 +140,7 @@ class LinformerAttention(nn.Module):
     def forward(
         self, x: Float[Tensor, "batch seq d_model"], mask: Bool[Tensor, "..."] | None = None
     ) -> Float[Tensor, "batch seq d_model"]:
-        """Attend from every token to the mixtures: x (batch, seq, d_model) -> the same shape.
-
-        mask: which tokens are no padding, (batch, 1, 1, seq); see `linformer_attention`.
-
-        Raises ValueError for more than max_length tokens and for masks that differ between queries.
-        """
+        """x (batch, seq, d_model) -> the same shape; mask, errors: as `linformer_attention`."""
         check_vectors("x", x, "batch seq d_model", last=self.d_model)
         q, k, v = (split_heads(w(x), self.n_heads) for w in (self.w_q, self.w_k, self.w_v))
         attended = linformer_attention(q, k, v, self.mix_keys, self.mix_values, mask)

@@ -21,20 +21,30 @@ from attention.luong import LuongAttention
 class LocalAttention(nn.Module):
     """Luong attention within the window [p - D, p + D] of each query.
 
-    query_dim, key_dim, score: as for `LuongAttention`, which is `attention` here.
-    half_width: D, the reach of the window to either side.
-    alignment: "monotonic" or "predictive". Only predictive weights are multiplied by the Gaussian
-        exp(-(s - p)² / 2σ²) with σ = D / 2, after the softmax, so that their sum is less than 1.
+    Only predictive weights are multiplied by the Gaussian exp(-(s - p)² / 2σ²) with σ = D / 2,
+    after the softmax, so that their sum is less than 1. Parameters by name: those of `attention`, a
+    `LuongAttention`; for predictive alignment `w_p.weight` (query_dim, query_dim) and `v_p.weight`
+    (1, query_dim).
 
-    Parameters by name: those of `attention`; for predictive alignment `w_p.weight` (query_dim,
-    query_dim) and `v_p.weight` (1, query_dim).
+    Args:
+        query_dim, key_dim, score: as for `LuongAttention`, which is `attention` here.
+        half_width: D, the reach of the window to either side.
+        alignment: "monotonic" or "predictive".
 
-    Cost: O(query · D · key_dim) time and memory, for "concat" O(query · D · key_dim · query_dim)
-    time, and O(query · query_dim²) for the prediction. Weights to look at add query · key zeros.
-    Raises ValueError for an alignment that does not exist, and as `LuongAttention` does.
-    Source: Luong, Pham and Manning 2015, §3.2, equations 9 and 10.
+    Raises:
+        ValueError: for an alignment that does not exist, and as `LuongAttention` does.
+
+    Cost:
+        O(query · D · key_dim) time and memory, for "concat" O(query · D · key_dim · query_dim)
+        time, and O(query · query_dim²) for the prediction. Weights to look at add query · key
+        zeros.
+
+    Source:
+        Luong, Pham and Manning 2015, §3.2, equations 9 and 10.
 
     Example:
+        >>> import torch
+        >>> from attention import LocalAttention
         >>> attention = LocalAttention(4, 4, half_width=1, score="dot", alignment="monotonic")
         >>> attention(torch.zeros(1, 3, 4), torch.zeros(1, 5, 4))[1]
         tensor([[[0.5000, 0.5000, 0.0000, 0.0000, 0.0000],
@@ -70,20 +80,24 @@ class LocalAttention(nn.Module):
         first_query: int = 0,
         need_weights: bool = True,
     ) -> tuple[Float[Tensor, "batch query key_dim"], Float[Tensor, "batch query key"] | None]:
-        """Attend from every query to its window, and return (context, weights).
+        """Attend from every query to its window.
 
-        query (batch, query, query_dim), key (batch, key, key_dim), which are the values too
-        -> context (batch, query, key_dim), weights (batch, query, key), 0 outside the windows.
+        Args:
+            query: (batch, query, query_dim).
+            key: (batch, key, key_dim), which are the values too.
+            mask: boolean, True = may attend; (query, key), or three axes that broadcast to (batch,
+                query, key). S ends at the last key that a query may attend to: padding does not
+                count. A query with no such key in its window gets weights 0 and context 0.
+            first_query: the position of the first query, for a decoder that asks step by step.
+                Matters for monotonic alignment. Positions of queries and keys are counted from 0.
+            need_weights: False returns None for the weights, and no query × key tensor is made.
 
-        mask: boolean, True = may attend; (query, key), or three axes that broadcast to
-            (batch, query, key). S ends at the last key that a query may attend to: padding does not
-            count. A query with no such key in its window gets weights 0 and context 0.
-        first_query: the position of the first query, for a decoder that asks step by step. Matters
-            for monotonic alignment. Positions of queries and keys are counted from 0.
-        need_weights: False returns None for the weights, and no query × key tensor is made.
+        Returns:
+            context (batch, query, key_dim) and weights (batch, query, key), 0 outside the windows.
 
-        Raises ValueError for shapes that do not fit, TypeError for integer tensors and for masks
-        that are not boolean.
+        Raises:
+            ValueError: for shapes that do not fit.
+            TypeError: for integer tensors and for masks that are not boolean.
         """
         attention, reach = self.attention, self.half_width
         check_vectors("query", query, "batch query query_dim", last=attention.query_dim)
@@ -124,7 +138,9 @@ class LocalAttention(nn.Module):
         mask: Bool[Tensor, "... key"],
         first_query: int = 0,
     ) -> Shaped[Tensor, "batch query"]:
-        """Where each query's window is centred, p (batch, query)."""
+        """query (batch, query, query_dim) and mask (…, key) -> each window's centre p (batch,
+        query).
+        """
         if self.alignment == "monotonic":
             t = torch.arange(first_query, first_query + query.shape[1], device=query.device)
             return t.expand(query.shape[:2])

@@ -32,32 +32,42 @@ def lsh_attention(
 ) -> Float[Tensor, "batch heads seq d_value"]:
     """softmax(query · keyᵀ) · value within buckets, where key = query / ‖query‖.
 
-    query (batch, heads, seq, d_key), value (batch, heads, seq, d_value), buckets (batch, heads,
-    rounds, seq), numbers from 0 on -> output (batch, heads, seq, d_value).
-
     In a round, the tokens are sorted by bucket, then by position, and cut into chunks. A token
     finds those of its bucket that are in its chunk or in the one before. It attends to all that it
     finds in any round, once to each, and to itself only where it finds nothing else. The unit
     length of the keys stands in for the factor 1/√d_key, which is not applied.
 
-    mask: boolean, True = may attend, the same for all queries: (batch, 1, 1, seq), as
-        `padding_mask` makes it. A token that finds nothing, not itself either, gets output 0.
-    chunk_length: twice the mean size of a bucket in the paper; what does not fit is not found.
-    causal: whether the tokens after a token are hidden from it.
+    Args:
+        query: (batch, heads, seq, d_key).
+        value: (batch, heads, seq, d_value).
+        buckets: (batch, heads, rounds, seq), numbers from 0 on.
+        mask: boolean, True = may attend, the same for all queries: (batch, 1, 1, seq), as
+            `padding_mask` makes it. A token that finds nothing, not itself either, gets output 0.
+        chunk_length: twice the mean size of a bucket in the paper; what does not fit is not found.
+        causal: whether the tokens after a token are hidden from it.
 
-    Raises ValueError for shapes that do not fit and for a mask that differs between queries.
-    Cost, for each head and each of r rounds: O(n log n) to sort, O(n · chunk_length · (d_key + r))
-    time and O(n · chunk_length) memory.
-    Source: Kitaev et al. 2020, §2 and appendix A, equations 13 to 16. Where the paper lowers a
-    token's score for itself by 10⁵, it is so low here that it counts for nothing beside any other.
+    Returns:
+        The output, (batch, heads, seq, d_value).
+
+    Raises:
+        ValueError: for shapes that do not fit and for a mask that differs between queries.
+
+    Cost:
+        For each head and each of r rounds, O(n log n) to sort, O(n · chunk_length · (d_key + r))
+        time and O(n · chunk_length) memory.
+
+    Source:
+        Kitaev et al. 2020, §2 and appendix A, equations 13 to 16. Where the paper lowers a token's
+        score for itself by 10⁵, it is so low here that it counts for nothing beside any other.
 
     Example:
+        >>> import torch
+        >>> from attention.lsh_attention import lsh_attention
         >>> query = torch.tensor([[2.0, 0], [0, 2], [2, 0], [0, 2]])[None, None]
         >>> value = torch.tensor([[1.0], [2], [3], [4]])[None, None]
         >>> buckets = torch.tensor([0, 1, 0, 1])[None, None, None]
         >>> lsh_attention(query, value, buckets, chunk_length=4).flatten()
         tensor([3., 4., 1., 2.])
-
     """
     check_vectors("query", query, "batch heads seq d_key")
     check_vectors("value", value, "batch heads seq d_value")

@@ -22,24 +22,34 @@ from attention.dot_product import scaled_dot_product_attention
 class LuongAttention(nn.Module):
     """softmax over keys of score(query, key), then the weighted sum of the values.
 
-    query_dim, key_dim: the widths of queries and keys.
-    score: "dot", query · key, for equal widths and without parameters; "general", query · W · key;
-        "concat", v · tanh(W · [query; key]) with query_dim hidden units.
-
     Parameters by name: for "general" `w.weight` (key_dim, query_dim), the paper's W_a transposed;
-    for "concat" those of `additive`, an `AdditiveAttention`: its w_q and w_k side by side are W_a.
+    for "concat" those of its `AdditiveAttention`, ``additive``, whose w_q and w_k side by side are
+    W_a.
 
-    Cost: O(query · key · key_dim) time and O(query · key) memory; "general" adds
-    O(query · query_dim · key_dim) time, "concat" takes the time and memory of additive attention.
-    Raises ValueError for a score that does not exist, and for "dot" with query_dim ≠ key_dim.
-    Source: Luong, Pham and Manning 2015, §3.1, equation 7 and the three scores below it.
+    Args:
+        query_dim: the width of the queries.
+        key_dim: the width of the keys.
+        score: "dot", query · key, for equal widths and without parameters; "general", query · W ·
+            key; "concat", v · tanh(W · [query; key]) with query_dim hidden units.
+
+    Raises:
+        ValueError: for a score that does not exist, and for "dot" with query_dim ≠ key_dim.
+
+    Cost:
+        O(query · key · key_dim) time and O(query · key) memory; "general" adds O(query · query_dim
+        · key_dim) time, "concat" takes the time and memory of additive attention.
+
+    Source:
+        Luong, Pham and Manning 2015, §3.1, equation 7 and the three scores below it.
 
     Example:
         >>> import torch
+        >>> from attention import LuongAttention, scaled_dot_product_attention
         >>> attention = LuongAttention(query_dim=4, key_dim=4, score="dot")
         >>> query, key = torch.randn(2, 3, 4), torch.randn(2, 5, 4)
         >>> context, weights = attention(query / 2, key)  # 2 = √d_key, which it does not divide by
-        >>> torch.allclose(context, scaled_dot_product_attention(query, key, key)[0])
+        >>> expected, _ = scaled_dot_product_attention(query, key, key)
+        >>> torch.allclose(context, expected, atol=1e-6)
         True
     """
 
@@ -73,18 +83,22 @@ class LuongAttention(nn.Module):
         value: Float[Tensor, "batch key d_value"] | None = None,
         mask: Bool[Tensor, "..."] | None = None,
     ) -> tuple[Float[Tensor, "batch query d_value"], Float[Tensor, "batch query key"]]:
-        """Attend from every query to the keys, and return (context, weights).
+        """Attend from every query to the keys.
 
-        query (batch, query, query_dim), key (batch, key, key_dim), value (batch, key, d_value)
-        -> context (batch, query, d_value), weights (batch, query, key).
+        Args:
+            query: (batch, query, query_dim).
+            key: (batch, key, key_dim).
+            value: (batch, key, d_value); the keys themselves unless given.
+            mask: boolean, True = may attend; (query, key), or three axes that broadcast to (batch,
+                query, key): there is no axis of heads, so take padding_mask(ids, pad_id)[:, 0]. A
+                query that may attend to nothing gets weights 0 and context 0.
 
-        value: the keys themselves unless given.
-        mask: boolean, True = may attend; (query, key), or three axes that broadcast to
-            (batch, query, key): there is no axis of heads, so take padding_mask(ids, pad_id)[:, 0].
-            A query that may attend to nothing gets weights 0 and context 0.
+        Returns:
+            context (batch, query, d_value) and weights (batch, query, key).
 
-        Raises ValueError for shapes that do not fit, TypeError for integer tensors and for masks
-        that are not boolean.
+        Raises:
+            ValueError: for shapes that do not fit.
+            TypeError: for integer tensors and for masks that are not boolean.
         """
         value = key if value is None else value
         check_vectors("query", query, "batch query query_dim", last=self.query_dim)

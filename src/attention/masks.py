@@ -14,8 +14,24 @@ from attention.checks import check_size, check_token_ids
 def padding_mask(token_ids: Int[Tensor, "batch key"], pad_id: int) -> Bool[Tensor, "batch 1 1 key"]:
     """True for every key that is a token, False for every key that is padding.
 
-    token_ids (batch, key) -> (batch, 1, 1, key): the same for all heads and all queries. Padding
-    queries are not masked: nothing reads their outputs.
+    Padding queries are not masked: nothing reads their outputs.
+
+    Args:
+        token_ids: (batch, key).
+        pad_id: the id of the padding.
+
+    Returns:
+        The mask, (batch, 1, 1, key), the same for all heads and all queries.
+
+    Source:
+        This book's own.
+
+    Example:
+        >>> import torch
+        >>> from attention import padding_mask
+        >>> padding_mask(torch.tensor([[5, 3, 0], [4, 0, 0]]), pad_id=0).int()[:, 0, 0]
+        tensor([[1, 1, 0],
+                [1, 0, 0]], dtype=torch.int32)
     """
     check_token_ids(token_ids)
     check_size("pad_id", pad_id, least=0)
@@ -27,14 +43,28 @@ def causal_mask(
 ) -> Bool[Tensor, "query key"]:
     """True where a key is not in the query's future. The last query is aligned with the last key.
 
-    n_queries, n_keys -> (query, key). Query i may attend to key j if j <= i + n_keys - n_queries.
+    Query i may attend to key j if j <= i + n_keys - n_queries. torch's `is_causal=True` aligns the
+    first query with the first key: the same where n_queries = n_keys, wrong with cached keys.
 
-    n_keys: n_queries unless given. With cached keys there are more keys than queries, and the last
-        query still sees them all. With more queries than keys the first n_queries - n_keys queries
-        come before every key and see nothing; attention gives them weights 0.
+    Args:
+        n_queries: how many queries.
+        n_keys: how many keys; n_queries unless given. With cached keys there are more keys than
+            queries, and the last query still sees them all. With more queries than keys the first
+            n_queries - n_keys queries come before every key and see nothing; attention gives them
+            weights 0.
+        device: where the mask is made; torch's default unless given.
 
-    torch's `is_causal=True` aligns the first query with the first key: the same where n_queries =
-    n_keys, wrong with cached keys.
+    Returns:
+        The mask, (query, key).
+
+    Source:
+        Vaswani et al. 2017, §3.2.3, for queries and keys of one length.
+
+    Example:
+        >>> from attention import causal_mask
+        >>> causal_mask(2, 4).int()
+        tensor([[1, 1, 1, 0],
+                [1, 1, 1, 1]], dtype=torch.int32)
     """
     check_size("n_queries", n_queries)
     n_keys = n_queries if n_keys is None else n_keys

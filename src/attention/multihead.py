@@ -12,15 +12,27 @@ from attention.heads import merge_heads, split_heads
 class MultiHeadAttention(nn.Module):
     """Several heads attend side by side, each in its own d_key = d_model / n_heads columns.
 
-    d_model: the width of every token's vector, in and out.
-    n_heads: how many heads; it must divide d_model. It changes no parameter's shape.
-    dropout: the probability that an attention weight is dropped, in training only.
-    bias: whether the four projections add a bias.
-
     Parameters by name: `w_q`, `w_k`, `w_v` and `w_o`, each with `.weight` (d_model, d_model),
     stored transposed as in every nn.Linear, and `.bias` (d_model).
 
-    Source: Vaswani et al. 2017, §3.2.2.
+    Args:
+        d_model: the width of every token's vector, in and out.
+        n_heads: how many heads; it must divide d_model. It changes no parameter's shape.
+        dropout: the probability that an attention weight is dropped, in training only.
+        bias: whether the four projections add a bias.
+
+    Source:
+        Vaswani et al. 2017, §3.2.2.
+
+    Example:
+        >>> import torch
+        >>> from attention import MultiHeadAttention, causal_mask
+        >>> attention = MultiHeadAttention(d_model=8, n_heads=4)
+        >>> output, weights = attention(torch.randn(3, 6, 8), mask=causal_mask(6))
+        >>> output.shape, weights.shape
+        (torch.Size([3, 6, 8]), torch.Size([3, 4, 6, 6]))
+        >>> weights[0, 0, 0].tolist()  # the first token sees itself alone
+        [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
     """
 
     def __init__(
@@ -45,20 +57,24 @@ class MultiHeadAttention(nn.Module):
         *,
         need_weights: bool = True,
     ) -> tuple[Float[Tensor, "batch query d_model"], Float[Tensor, "batch heads query key"] | None]:
-        """Attend from every query to the keys, and return (output, weights).
+        """Attend from every query to the keys.
 
-        query (batch, query, d_model), key and value (batch, key, d_model)
-        -> output (batch, query, d_model), weights (batch, heads, query, key).
+        Args:
+            query: (batch, query, d_model).
+            key: (batch, key, d_model); the queries themselves unless given (self-attention).
+            value: (batch, key, d_model); the keys unless given.
+            mask: boolean, True = may attend; (query, key), or four axes that broadcast to (batch,
+                heads, query, key). Where a query may attend to nothing, its weights are 0 and its
+                heads return 0, so that its output is the bias of w_o.
+            need_weights: False returns None for the weights and computes the output with
+                `fused_attention`, which is quicker and makes no query × key matrix.
 
-        key: the queries themselves unless given (self-attention). value: the keys unless given.
-        mask: boolean, True = may attend; (query, key), or four axes that broadcast to
-            (batch, heads, query, key). Where a query may attend to nothing, its weights are 0 and
-            its heads return 0, so that its output is the bias of w_o.
-        need_weights: False returns None for the weights and computes the output with
-            `fused_attention`, which is quicker and makes no query × key matrix.
+        Returns:
+            output (batch, query, d_model) and weights (batch, heads, query, key).
 
-        Raises ValueError for shapes that do not fit, TypeError for integer tensors and for masks
-        that are not boolean.
+        Raises:
+            ValueError: for shapes that do not fit.
+            TypeError: for integer tensors and for masks that are not boolean.
         """
         key = query if key is None else key
         value = key if value is None else value
@@ -81,8 +97,12 @@ class MultiHeadAttention(nn.Module):
     def from_torch(cls, module: nn.MultiheadAttention) -> "MultiHeadAttention":
         """Copy the weights of torch's module into one of these, which is always batch-first.
 
-        dtype, device, dropout and training mode are kept. Raises ValueError where torch's module
-        has what this one lacks: kdim or vdim, add_bias_kv, add_zero_attn.
+        dtype, device, dropout and training mode are kept.
+
+        Raises:
+            ValueError: where torch's module has what this one lacks, which are kdim or vdim,
+                add_bias_kv and add_zero_attn.
+            TypeError: for another module.
         """
         if not isinstance(module, nn.MultiheadAttention):
             kind = type(module).__name__

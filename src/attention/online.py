@@ -1,8 +1,8 @@
 """Exact attention in tiles, with a running maximum and sum: softmax without a whole row of scores.
 
 A softmax needs the maximum and the sum of its row. Both can be kept up to date while the row is
-read in pieces: at a new maximum, the sum so far is scaled down to it. So can the weighted sum of
-the values, and no query × key matrix is ever held. The output is that of scaled dot-product
+read in pieces: at a new maximum, the sum so far is scaled down to it, and so is the weighted sum of
+the values. No query × key matrix is ever held, and the output is that of scaled dot-product
 attention, to rounding. For the backward pass each query keeps the logarithm of its sum, from which
 every tile's weights are computed again. O(query · key) work, in training 7 products of query × key
 instead of 6, and O(query + key) memory.
@@ -27,31 +27,33 @@ def tiled_attention(
     causal: bool = False,
     tile: int = 256,
 ) -> Float[Tensor, "batch heads query d_value"]:
-    """softmax(query · keyᵀ / √d_key) · value in tiles of `tile` queries × `tile` keys.
-
-    query (batch, heads, query, d_key), key (batch, heads, key, d_key),
-    value (batch, heads, key, d_value) -> output (batch, heads, query, d_value).
-
-    mask: boolean, True = may attend, as in `scaled_dot_product_attention`. A padding mask is small;
-        for a causal one say causal=True.
-    causal: no key in a query's future, the last query aligned with the last key as in
-        `causal_mask`. Tiles that lie in the future as a whole are skipped: half of the work.
+    """softmax(query · keyᵀ / √d_key) · value in tiles: output (batch, heads, query, d_value).
 
     A query that may attend to nothing gets output 0 and finite gradients. float16 and bfloat16 are
     summed in float32. There is no dropout, and no gradient of gradients.
 
-    O(query · key · d_key) operations. O(query + key + tile²) numbers are held in each head.
+    Args:
+        query: (batch, heads, query, d_key).
+        key: (batch, heads, key, d_key).
+        value: (batch, heads, key, d_value).
+        mask: as in `scaled_dot_product_attention`, errors too. A padding mask is small; for a
+            causal one say causal=True.
+        causal: no key in a query's future, the last query aligned with the last key as in
+            `causal_mask`. Tiles that lie in the future as a whole are skipped: half of the work.
+        tile: how many queries and how many keys a tile has.
 
-    Raises ValueError for shapes that do not fit, TypeError for masks that are not boolean.
-    Source: Milakov and Gimelshein 2018, §3, algorithm 3, for the softmax; Dao et al. 2022,
-    algorithm 1 and appendix B.2, for the output and the gradients.
+    Cost:
+        O(query · key · d_key) operations. O(query + key + tile²) numbers are held in each head.
+
+    Source:
+        Milakov and Gimelshein 2018, §3, algorithm 3: softmax; Dao et al. 2022, algorithm 1 and
+        appendix B.2: output and gradients.
 
     Example:
         >>> import torch
-        >>> from attention.dot_product import scaled_dot_product_attention
-        >>> query, key, value = torch.randn(3, 1, 2, 50, 8)
-        >>> expected, _ = scaled_dot_product_attention(query, key, value)
-        >>> torch.allclose(tiled_attention(query, key, value, tile=16), expected, atol=1e-6)
+        >>> from attention import fused_attention, tiled_attention
+        >>> x = torch.randn(1, 2, 50, 8)
+        >>> torch.allclose(tiled_attention(x, x, x, tile=16), fused_attention(x, x, x), atol=1e-5)
         True
     """
     check_vectors("query", query, "batch heads query d_key")

@@ -39,7 +39,19 @@ class PerHeadAttention(nn.Module):
     each with `.weight` (d_key, d_model) and `.bias` (d_key); `w_o.weight` (d_model, d_model) and
     `w_o.bias` (d_model).
 
-    Source: Vaswani et al. 2017, §3.2.2.
+    Args:
+        d_model, n_heads, bias: as for `MultiHeadAttention`.
+
+    Source:
+        Vaswani et al. 2017, §3.2.2.
+
+    Example:
+        >>> import torch
+        >>> from attention import MultiHeadAttention, PerHeadAttention
+        >>> whole, x = MultiHeadAttention(d_model=8, n_heads=2), torch.randn(1, 5, 8)
+        >>> output, weights = PerHeadAttention.from_multi_head(whole)(x)
+        >>> torch.allclose(output, whole(x)[0], atol=1e-6)
+        True
     """
 
     def __init__(self, d_model: int, n_heads: int, *, bias: bool = True) -> None:
@@ -58,8 +70,14 @@ class PerHeadAttention(nn.Module):
     ) -> tuple[Float[Tensor, "batch query d_model"], Float[Tensor, "batch heads query key"]]:
         """Attend as `MultiHeadAttention.forward` does; the weights are always returned.
 
-        query (batch, query, d_model), key and value (batch, key, d_model)
-        -> output (batch, query, d_model), weights (batch, heads, query, key).
+        Args:
+            query: (batch, query, d_model).
+            key: (batch, key, d_model); the queries unless given.
+            value: (batch, key, d_model); the keys unless given.
+            mask: as in `MultiHeadAttention.forward`.
+
+        Returns:
+            output (batch, query, d_model) and weights (batch, heads, query, key).
         """
         key = query if key is None else key
         value = key if value is None else value

@@ -1,7 +1,7 @@
 """Performer: softmax attention estimated with positive random features, at a cost that grows as n.
 
 The weight exp(q·k / √d_key) of scaled dot-product attention is the mean, over normal vectors ω, of
-exp(ω·x - |x|²/2) · exp(ω·y - |y|²/2), where x and y are q and k over the fourth root of d_key. With
+exp(ω·x - ‖x‖²/2) · exp(ω·y - ‖y‖²/2), where x and y are q and k over the fourth root of d_key. With
 n_features drawn vectors that mean becomes a dot product of features, an estimate that is right on
 average, and `kernel_attention` sums features in time O(n). Every feature is positive, so that no
 normaliser comes out below 0. The vectors are drawn orthogonal to one another, which makes the
@@ -23,20 +23,27 @@ def orthogonal_projection(
 ) -> Float[Tensor, "{n_features} {d_key}"]:
     """Draw n_features normal vectors that are orthogonal in groups of d_key.
 
-    n_features, d_key -> (n_features, d_key). Each row by itself is a standard normal vector: its
-    direction is even, its length drawn apart. Draw once, and keep the rows as a buffer, since
-    queries and keys must meet the same ones.
+    Each row by itself is a standard normal vector: its direction is even, its length drawn apart.
+    Draw once, and keep the rows as a buffer, since queries and keys must meet the same ones.
 
-    generator: where the numbers come from; torch's default unless given.
+    Args:
+        n_features: how many vectors.
+        d_key: how long they are.
+        generator: where the numbers come from; torch's default unless given.
 
-    Source: Choromanski et al. 2020, §2.4; Yu et al. 2016 for the construction.
+    Returns:
+        The vectors as rows, (n_features, d_key).
+
+    Source:
+        Choromanski et al. 2020, §2.4; Yu et al. 2016 for the construction.
 
     Example:
+        >>> import torch
+        >>> from attention import orthogonal_projection
         >>> projection = orthogonal_projection(4, 4)
         >>> products = projection @ projection.T
         >>> torch.allclose(products, products.diag().diag(), atol=1e-5)
         True
-
     """
     check_size("n_features", n_features)
     check_size("d_key", d_key)
@@ -51,20 +58,27 @@ def orthogonal_projection(
 def positive_features(
     x: Float[Tensor, "*batch seq d_key"], projection: Float[Tensor, "features d_key"]
 ) -> Float[Tensor, "*batch seq features"]:
-    """exp(ω·x - |x|²/2) / √features for each row ω of the projection.
+    """exp(ω·x - ‖x‖²/2) / √features for each row ω of the projection.
 
-    x (..., seq, d_key), projection (features, d_key) -> (..., seq, features). On average over the
-    projection, positive_features(x) · positive_features(y) is exp(x·y).
-
-    The estimate's variance is exp(2·x·y) · (exp(|x + y|²) - 1) / features with independent rows: it
+    On average over the projection, positive_features(x) · positive_features(y) is exp(x·y). The
+    estimate's variance is exp(2·x·y) · (exp(‖x + y‖²) - 1) / features with independent rows: it
     takes many features where long vectors point the same way.
 
-    Source: Choromanski et al. 2020, §2.3, lemmas 1 and 2.
+    Args:
+        x: (..., seq, d_key).
+        projection: (features, d_key).
+
+    Returns:
+        The features, (..., seq, features).
+
+    Source:
+        Choromanski et al. 2020, §2.3, lemmas 1 and 2.
 
     Example:
+        >>> import torch
+        >>> from attention import positive_features
         >>> positive_features(torch.zeros(1, 3), torch.randn(4, 3))
         tensor([[0.5000, 0.5000, 0.5000, 0.5000]])
-
     """
     return _log_features(x, projection).exp() / math.sqrt(len(projection))
 
@@ -84,26 +98,36 @@ def performer_attention(
 ) -> Float[Tensor, "batch heads query d_value"]:
     """Estimate softmax(query · keyᵀ / √d_key) · value through positive random features.
 
-    query (batch, heads, query, d_key), key (batch, heads, key, d_key), value (batch, heads, key,
-    d_value) -> output (batch, heads, query, d_value).
+    Args:
+        query: (batch, heads, query, d_key).
+        key: (batch, heads, key, d_key).
+        value: (batch, heads, key, d_value).
+        projection: (features, d_key), as `orthogonal_projection` draws it; the same for all heads.
+        mask: which keys are no padding, (batch, 1, 1, key) as `padding_mask` makes it. A query that
+            may attend to nothing gets output 0.
+        causal: whether query i attends to the keys up to i only; there are as many keys as queries.
 
-    projection: (features, d_key), as `orthogonal_projection` draws it; the same for all heads.
-    mask: which keys are no padding, (batch, 1, 1, key) as `padding_mask` makes it. A query that may
-        attend to nothing gets output 0.
-    causal: whether query i attends to the keys up to i only; there are as many keys as queries.
+    Returns:
+        The output, (batch, heads, query, d_value).
 
-    Raises ValueError for a mask that differs between queries: no weight of a single query and key
-    is made, so that there is none to mask.
-    Cost: O(n · features · (d_key + d_value)) time, O(n · features) memory.
-    Source: Choromanski et al. 2020, §2.2 to §2.4 (FAVOR+).
+    Raises:
+        ValueError: for a mask that differs between queries. No weight of a single query and key is
+            made, so that there is none to mask.
+
+    Cost:
+        O(n · features · (d_key + d_value)) time, O(n · features) memory.
+
+    Source:
+        Choromanski et al. 2020, §2.2 to §2.4 (FAVOR+).
 
     Example:
+        >>> import torch
+        >>> from attention import orthogonal_projection, performer_attention
         >>> x = torch.randn(1, 2, 50, 8, generator=torch.Generator().manual_seed(0)) / 2
         >>> exact = torch.softmax(x @ x.transpose(-2, -1) / 8**0.5, dim=-1) @ x
         >>> many = orthogonal_projection(4096, 8, generator=torch.Generator().manual_seed(1))
         >>> bool((performer_attention(x, x, x, many) - exact).abs().max() < 0.1)
         True
-
     """
     check_kernel_inputs(query, key, value, mask, causal, "Performer")
     check_vectors("projection", projection, "features d_key", last=query.shape[-1])

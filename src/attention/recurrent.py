@@ -2,9 +2,9 @@
 
 Before attention, a decoder got one vector for the whole sentence. This encoder keeps a state for
 every token, made of one state that has read up to it from the left and one from the right, and a
-decoder (`recurrent_decoders`) asks these states anew at every step. Reading and writing take one
-step after the other, O(seq) of them, where self-attention takes all tokens at once; each step costs
-the same, so that a sentence costs O(seq · width²), and the attention O(target · source · width).
+decoder (`recurrent_decoders`) asks these states anew at every step. Reading and writing take O(seq)
+steps one after the other, in the encoder of O(hidden_dim · (d_embedding + hidden_dim)) each, where
+self-attention takes all tokens at once. The decoder's attention costs O(target · source · width).
 """
 
 import torch
@@ -19,18 +19,21 @@ from attention.embedding import TokenEmbedding
 class BidirectionalEncoder(nn.Module):
     """Two GRUs over the embedded tokens, one from each end; their states side by side.
 
-    vocab_size, pad_id: as for `TokenEmbedding`. d_embedding: the width of a token's vector.
-    hidden_dim: the width of a state in each direction.
-
     Parameters by name: those of `embed` and of `gru`, an nn.GRU. It resets the state after its
     product, r · (U · h), where the paper resets it before, U · (r · h).
 
-    Cost: O(seq) steps of O(hidden_dim · (d_embedding + hidden_dim)) each.
-    Source: Bahdanau, Cho and Bengio 2014, §3.2 and appendix A.2.1, equation 7.
+    Args:
+        vocab_size, d_embedding, pad_id: as for `TokenEmbedding`, d_embedding wide.
+        hidden_dim: the width of a state in each direction.
+
+    Source:
+        Bahdanau, Cho and Bengio 2014, §3.2 and appendix A.2.1, equation 7.
 
     Example:
+        >>> import torch
+        >>> from attention import BidirectionalEncoder
         >>> encoder = BidirectionalEncoder(vocab_size=9, d_embedding=4, hidden_dim=3)
-        >>> alone, padded = torch.tensor([[5, 6]]), torch.tensor([[5, 6, 0]])
+        >>> padded, alone = torch.tensor([[5, 6, 0]]), torch.tensor([[5, 6]])
         >>> torch.allclose(encoder(padded)[:, :2], encoder(alone))
         True
     """
@@ -45,12 +48,10 @@ class BidirectionalEncoder(nn.Module):
         self.gru = nn.GRU(d_embedding, hidden_dim, batch_first=True, bidirectional=True)
 
     def forward(self, token_ids: Int[Tensor, "batch key"]) -> Float[Tensor, "batch key key_dim"]:
-        """Encode token_ids (batch, key) -> (batch, key, key_dim), key_dim = 2 · hidden_dim.
+        """token_ids (batch, key) -> states (batch, key, key_dim), key_dim = 2 · hidden_dim.
 
-        The first half of the columns has read the tokens up to this one, the second half those from
-        this one on. Padding is not read, and its rows are 0; mask it in the attention.
-
-        Raises ValueError where padding stands in front of a token.
+        The first half of the columns has read the tokens up to this one, the second from it on.
+        Padding is not read, and its rows are 0: mask it. Before a token it raises a ValueError.
         """
         check_token_ids(token_ids)
         is_token = token_ids != self.pad_id
@@ -74,7 +75,6 @@ class RecurrentDecoder(nn.Module):
 
     Each brings `attend_to(encoded, mask)`, which returns the first state and a function from
     queries to (context, weights), and `step(embedded, state, attend)`: logits, weights, next state.
-
     Parameters by name: those of `embed`, a `TokenEmbedding`, and `w_s` (hidden_dim, key_dim / 2).
     """
 
@@ -105,9 +105,9 @@ class RecurrentDecoder(nn.Module):
     ) -> tuple[Float[Tensor, "batch target vocab_size"], Float[Tensor, "batch target key"]]:
         """Teacher forcing: the right token goes in at every step, whatever the step before said.
 
-        token_ids (batch, target), the start token first, encoded (batch, key, key_dim)
-        -> logits (batch, target, vocab_size) for the token that follows each, and weights
-        (batch, target, key). mask (batch, 1, key), as padding_mask(ids, pad_id)[:, 0] is.
+        token_ids (batch, target), the start token first, encoded (batch, key, key_dim), mask
+        (batch, 1, key) as padding_mask(ids, pad_id)[:, 0] is -> logits (batch, target, vocab_size)
+        for the token that follows each, and weights (batch, target, key).
         """
         check_token_ids(token_ids)
         state, attend = self.attend_to(encoded, mask)
@@ -133,8 +133,8 @@ class RecurrentDecoder(nn.Module):
     ) -> tuple[Int[Tensor, "batch target"], Float[Tensor, "batch target key"]]:
         """Write the likeliest token at every step, and feed it to the next one.
 
-        -> token_ids (batch, target), at most max_length of them, without the start token, with the
-        end token, then pad_id; and weights (batch, target, key). The other arguments as above.
+        encoded and mask as in `forward` -> token_ids (batch, target), at most max_length, without
+        the start token, with the end token, then pad_id; and weights (batch, target, key).
         """
         check_size("max_length", max_length)
         state, attend = self.attend_to(encoded, mask)

@@ -4,7 +4,8 @@ Bahdanau's decoder asks *before* its recurrence: the previous state, s_{t-1}, at
 sentence, and the context enters the step that makes s_t. Luong's asks *after* it: the current
 state, s_t, attends, and context and state are combined by tanh(W_c · [context; s_t]) before the
 output. In Luong's the recurrence knows nothing of the attention, unless *input feeding* hands it
-the combined vector at the next step. Both pay for one query against all keys at every step.
+the combined vector at the next step. A step costs O(width²) for the recurrence and one query to all
+keys: O(key · hidden_dim) in Bahdanau's, O(key · key_dim) with "dot" and "general" in Luong's.
 """
 
 from collections.abc import Callable
@@ -25,22 +26,24 @@ Attend = Callable[[Tensor], tuple[Tensor, Tensor]]  # queries -> (context, weigh
 class BahdanauDecoder(RecurrentDecoder):
     """The previous state asks, by additive attention, and the context enters the recurrence.
 
-    vocab_size, pad_id: as for `TokenEmbedding`. d_embedding: the width of a token's vector.
-    key_dim: the width of the encoded tokens. hidden_dim: that of a state, and of the attention's
-        hidden layer.
-
     Parameters by name: `embed` and `w_s` as in `RecurrentDecoder`, `attention` as in
     `AdditiveAttention`, `cell`, an nn.GRUCell, and `w_o` (vocab_size, hidden_dim + key_dim +
     d_embedding). The paper puts a layer of maxout units between these and the output.
 
-    Cost: each step O(key · hidden_dim) for the attention and O(width²) for the recurrence.
-    Source: Bahdanau, Cho and Bengio 2014, §3.1, equations 4 to 6, and appendix A.2.2.
+    Args:
+        vocab_size, d_embedding, pad_id: as for `BidirectionalEncoder`.
+        key_dim: the width of the encoded tokens.
+        hidden_dim: that of a state, and of the attention's hidden layer.
+
+    Source:
+        Bahdanau, Cho and Bengio 2014, §3.1, equations 4 to 6, and appendix A.2.2.
 
     Example:
+        >>> import torch
+        >>> from attention import BahdanauDecoder
         >>> decoder = BahdanauDecoder(vocab_size=9, d_embedding=4, key_dim=6, hidden_dim=5)
-        >>> logits, weights = decoder(torch.tensor([[1, 4, 5]]), torch.randn(1, 7, 6))
-        >>> logits.shape, weights.shape
-        (torch.Size([1, 3, 9]), torch.Size([1, 3, 7]))
+        >>> [x.shape for x in decoder(torch.tensor([[1, 4, 5]]), torch.randn(1, 7, 6))]
+        [torch.Size([1, 3, 9]), torch.Size([1, 3, 7])]
     """
 
     def __init__(
@@ -81,19 +84,22 @@ class BahdanauDecoder(RecurrentDecoder):
 class LuongDecoder(RecurrentDecoder):
     """The current state asks, and context and state are combined after the recurrence.
 
-    vocab_size, d_embedding, key_dim, hidden_dim, pad_id: as for `BahdanauDecoder`.
-    score: "dot", "general" or "concat", as for `LuongAttention`; "dot" needs hidden_dim = key_dim.
-    input_feeding: whether the combined vector of one step goes into the recurrence of the next,
-        beside the token (§3.3).
-
     Parameters by name: `embed` and `w_s` as in `RecurrentDecoder`, `attention` as in
     `LuongAttention`, `cell`, an nn.GRUCell, `w_c` (hidden_dim, key_dim + hidden_dim), without a
     bias, and `w_o` (vocab_size, hidden_dim). The paper has four layers of LSTM in place of the GRU.
 
-    Cost: each step O(key · key_dim) for the products of "dot" and "general", and O(width²).
-    Source: Luong, Pham and Manning 2015, §3, equations 5 and 6, and §3.3.
+    Args:
+        vocab_size, d_embedding, key_dim, hidden_dim, pad_id: as for `BahdanauDecoder`.
+        score: as for `LuongAttention`; "dot" needs hidden_dim = key_dim.
+        input_feeding: whether the combined vector of one step goes into the recurrence of the next,
+            beside the token (§3.3).
+
+    Source:
+        Luong, Pham and Manning 2015, §3, equations 5 and 6, and §3.3.
 
     Example:
+        >>> import torch
+        >>> from attention import LuongDecoder
         >>> decoder = LuongDecoder(vocab_size=9, d_embedding=4, key_dim=6, hidden_dim=5)
         >>> token_ids, _ = decoder.greedy(torch.randn(2, 7, 6), start_id=1, end_id=2, max_length=4)
         >>> token_ids.shape[0], token_ids.shape[1] <= 4

@@ -24,21 +24,33 @@ def lsh_buckets(
 ) -> Int[Tensor, "batch heads rounds seq"]:
     """argmax([x · R; -x · R]): which of 2 · half random vectors has the largest product with x.
 
-    x (batch, heads, seq, d_key), rotations (rounds, d_key, half) -> buckets (batch, heads, rounds,
-    seq), numbers from 0 to 2 · half - 1. No gradient flows through them.
+    Two hashes read as the digits of one number, `lsh_buckets(x, a) * n_b + lsh_buckets(x, b)`, make
+    n_a · n_b buckets at the cost of n_a + n_b.
 
-    rotations: R, independent normal numbers; one matrix for each round, the same for all heads.
+    Args:
+        x: (batch, heads, seq, d_key).
+        rotations: R, (rounds, d_key, half), independent normal numbers; one matrix for each round,
+            the same for all heads.
 
-    Raises ValueError for shapes that do not fit.
-    Cost: O(n · d_key · half) for each head and round. Two hashes read as the digits of one number,
-    `lsh_buckets(x, a) * n_b + lsh_buckets(x, b)`, make n_a · n_b buckets at the cost of n_a + n_b.
-    Source: Kitaev et al. 2020, §2, "Locality sensitive hashing", after Andoni et al. 2015.
+    Returns:
+        buckets (batch, heads, rounds, seq), numbers from 0 to 2 · half - 1. No gradient flows
+        through them.
+
+    Raises:
+        ValueError: for shapes that do not fit.
+
+    Cost:
+        O(n · d_key · half) for each head and round.
+
+    Source:
+        Kitaev et al. 2020, §2, "Locality sensitive hashing", after Andoni et al. 2015.
 
     Example:
+        >>> import torch
+        >>> from attention import lsh_buckets
         >>> x = torch.tensor([[2.0, 0], [3, 1], [-1, 0], [0, -5]])[None, None]
         >>> lsh_buckets(x, torch.eye(2)[None])  # 0 and 1 are the two axes, 2 and 3 their opposites
         tensor([[[[0, 0, 2, 3]]]])
-
     """
     check_vectors("x", x, "batch heads seq d_key")
     if rotations.ndim != 3 or rotations.shape[1] != x.shape[-1]:
@@ -53,26 +65,31 @@ def lsh_buckets(
 class ReformerAttention(nn.Module):
     """Multi-head LSH self-attention.
 
-    d_model, n_heads, bias: as for MultiHeadAttention.
-    n_buckets: an even number. The paper takes 2 · n / chunk_length for n tokens, so that hashing
-        costs O(n²); as two even numbers, (a, b), it is a · b buckets at the cost of a + b.
-    n_rounds: how many times the tokens are hashed, by other rotations each time.
-    chunk_length: how many sorted tokens attend to each other and to as many before them.
-    causal: whether the tokens after a token are hidden from it.
-    generator: where the rotations come from; torch's global generator unless given.
-
     Parameters by name: `w_qk`, `w_v` and `w_o`, each (d_model, d_model) with a bias. The rotations
     are drawn once and stay: a buffer of shape (n_rounds, d_key, n_buckets / 2), saved with the
     weights, so that the same input always gives the same output.
 
-    Raises ValueError for sizes that do not fit.
-    Source: Kitaev et al. 2020, §2.
+    Args:
+        d_model, n_heads, bias: as for `MultiHeadAttention`.
+        n_buckets: an even number. The paper takes 2 · n / chunk_length for n tokens, so that
+            hashing costs O(n²); two even numbers, (a, b), are a · b buckets at the cost of a + b.
+        n_rounds: how many times the tokens are hashed, by other rotations each time.
+        chunk_length: how many sorted tokens attend to each other and to as many before them.
+        causal: whether the tokens after a token are hidden from it.
+        generator: where the rotations come from; torch's global generator unless given.
+
+    Raises:
+        ValueError: for sizes that do not fit.
+
+    Source:
+        Kitaev et al. 2020, §2.
 
     Example:
+        >>> import torch
+        >>> from attention import ReformerAttention
         >>> module = ReformerAttention(8, 2, n_buckets=4, n_rounds=2, chunk_length=16)
         >>> module(torch.zeros(3, 50, 8)).shape
         torch.Size([3, 50, 8])
-
     """
 
     def __init__(
@@ -112,9 +129,8 @@ class ReformerAttention(nn.Module):
     ) -> Float[Tensor, "batch seq d_model"]:
         """Attend within buckets: x (batch, seq, d_model) -> the same shape.
 
-        mask: which tokens are no padding, (batch, 1, 1, seq); see `lsh_attention`.
-
-        Raises ValueError for masks that differ between queries.
+        mask says which tokens are no padding, (batch, 1, 1, seq), and errors are as for
+        `lsh_attention`.
         """
         check_vectors("x", x, "batch seq d_model", last=self.d_model)
         qk, v = (split_heads(w(x), self.n_heads) for w in (self.w_qk, self.w_v))

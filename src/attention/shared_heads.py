@@ -25,23 +25,35 @@ def grouped_attention(
 ]:
     """Attend with heads / kv_heads consecutive query heads to each head of keys and values.
 
-    query (batch, heads, query, d_key), key (batch, kv_heads, key, d_key),
-    value (batch, kv_heads, key, d_value)
-    -> output (batch, heads, query, d_value), weights (batch, heads, query, key).
+    Keys and values are never repeated.
 
-    mask, dropout: as in `scaled_dot_product_attention`. need_weights: as in `MultiHeadAttention`.
+    Args:
+        query: (batch, heads, query, d_key).
+        key: (batch, kv_heads, key, d_key).
+        value: (batch, kv_heads, key, d_value).
+        mask: as in `scaled_dot_product_attention`.
+        dropout: as in `scaled_dot_product_attention`.
+        need_weights: as in `MultiHeadAttention.forward`.
 
-    Keys and values are never repeated. O(heads · query · key · d_key) operations.
+    Returns:
+        output (batch, heads, query, d_value) and weights (batch, heads, query, key).
 
-    Raises ValueError where kv_heads does not divide heads, and for shapes that do not fit.
-    Source: Ainslie et al. 2023, §2.2; Shazeer 2019, §3, for one kv_head.
+    Raises:
+        ValueError: where kv_heads does not divide heads, and for shapes that do not fit.
+
+    Cost:
+        O(heads · query · key · d_key) operations.
+
+    Source:
+        Ainslie et al. 2023, §2.2; Shazeer 2019, §3, for one kv_head.
 
     Example:
         >>> import torch
+        >>> from attention import fused_attention, grouped_attention
         >>> query, key, value = torch.randn(1, 4, 5, 8), *torch.randn(2, 1, 2, 5, 8)
         >>> output, weights = grouped_attention(query, key, value)
         >>> repeated = key.repeat_interleave(2, dim=1), value.repeat_interleave(2, dim=1)
-        >>> torch.allclose(output, scaled_dot_product_attention(query, *repeated)[0], atol=1e-6)
+        >>> torch.allclose(output, fused_attention(query, *repeated), atol=1e-5)
         True
     """
     check_vectors("query", query, "batch heads query d_key")

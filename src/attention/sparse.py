@@ -34,36 +34,48 @@ def sparse_attention(
 ) -> Float[Tensor, "batch heads seq d_value"]:
     """Attend to the union of a sliding window, global tokens and random keys, each where given.
 
-    query, key (batch, heads, seq, d_key), value (batch, heads, seq, d_value)
-    -> output (batch, heads, seq, d_value), equal to attention under the mask
-    `sliding_window_mask(seq, window) | global_mask(seq, global_tokens)
-    | random_mask(seq, random_keys, block=block)`.
+    The output equals attention under the masks `sliding_window_mask(seq, window)`,
+    `global_mask(seq, global_tokens)` and `random_mask(seq, random_keys, block=block)`, joined by
+    `|`.
 
-    mask: which keys are no padding, (batch, 1, 1, seq) as `padding_mask` makes it. A query that may
-        attend to nothing gets output 0.
-    window: how many neighbours, half on each side; causal, all of them before the query.
-    global_tokens: positions of the tokens that attend to all and that all attend to.
-    random_keys: (blocks, random) as `draw_random_keys` makes them, with the same block.
-    causal: whether no query attends to its future, in none of the three parts.
-    block: how many neighbouring queries are computed together. It changes the cost, and which
-        queries share their random keys.
+    Args:
+        query: (batch, heads, seq, d_key).
+        key: (batch, heads, seq, d_key).
+        value: (batch, heads, seq, d_value).
+        mask: which keys are no padding, (batch, 1, 1, seq) as `padding_mask` makes it. A query that
+            may attend to nothing gets output 0.
+        window: how many neighbours, half on each side; causal, all of them before the query.
+        global_tokens: positions of the tokens that attend to all and that all attend to.
+        random_keys: (blocks, random) as `draw_random_keys` makes them, with the same block.
+        causal: whether no query attends to its future, in none of the three parts.
+        block: how many neighbouring queries are computed together. It changes the cost, and which
+            queries share their random keys.
 
-    Raises ValueError where no part is given, for an odd window, positions outside the sequence,
-    random keys of another block, another number of queries than keys, and a mask that differs
-    between queries.
-    Cost: with k = window + global + random + block listed keys, O(n · k · d_key) time and
-    O(n · k · (1 + d_key / block)) memory.
-    Source: Beltagy et al. 2020 (Longformer), §3.1: window and global; Zaheer et al. 2020 (BigBird),
-    §2: all three.
+    Returns:
+        The output, (batch, heads, seq, d_value).
+
+    Raises:
+        ValueError: where no part is given, for an odd window, positions outside the sequence,
+            random keys of another block, another number of queries than keys, and a mask that
+            differs between queries.
+
+    Cost:
+        With k = window + global + random + block listed keys, O(n · k · d_key) time and O(n · k ·
+        (1 + d_key / block)) memory.
+
+    Source:
+        Beltagy et al. 2020 (Longformer), §3.1, for window and global; Zaheer et al. 2020 (BigBird),
+        §2, for all three.
 
     Example:
-        >>> from attention.sparse_patterns import global_mask, sliding_window_mask
+        >>> import torch
+        >>> from attention import fused_attention, sparse_attention
+        >>> from attention import global_mask, sliding_window_mask
         >>> x = torch.randn(1, 2, 300, 8)
         >>> longformer = sliding_window_mask(300, 32) | global_mask(300, [0])
         >>> output = sparse_attention(x, x, x, window=32, global_tokens=[0])
         >>> torch.allclose(output, fused_attention(x, x, x, longformer), atol=1e-5)
         True
-
     """
     check_one_sequence(query, key, value, mask, "sparse attention")
     check_size("block", block)

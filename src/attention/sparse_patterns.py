@@ -19,11 +19,7 @@ from attention.checks import check_size
 
 
 def window_reach(window: int, *, causal: bool = False) -> tuple[int, int]:
-    """How far a window reaches: (before, after), the same number of keys in all.
-
-    window: how many keys besides the query's own. Half of them lie on each side, so that it must be
-        even; causal, all of them lie before.
-    """
+    """How far a window of so many keys besides the query's own reaches: (before, after)."""
     check_size("window", window, least=0)
     if not causal and window % 2:
         raise ValueError(
@@ -36,17 +32,21 @@ def window_reach(window: int, *, causal: bool = False) -> tuple[int, int]:
 def sliding_window_mask(seq: int, window: int, *, causal: bool = False) -> Bool[Tensor, "seq seq"]:
     """True where the key is near: at most window/2 away, or causal, at most window before.
 
-    seq, window -> (query, key).
-    Raises ValueError for an odd window that is not causal.
-    Source: Beltagy et al. 2020 (Longformer), §3.1.
+    seq, window -> (query, key). The window counts the keys besides the query's own. Half of them
+    lie on each side, so that it must be even; causal, all of them lie before.
+
+    Raises:
+        ValueError: for an odd window that is not causal.
+
+    Source:
+        Beltagy et al. 2020 (Longformer), §3.1.
 
     Example:
-        >>> sliding_window_mask(4, 2).int()
-        tensor([[1, 1, 0, 0],
-                [1, 1, 1, 0],
-                [0, 1, 1, 1],
-                [0, 0, 1, 1]], dtype=torch.int32)
-
+        >>> from attention import sliding_window_mask
+        >>> sliding_window_mask(3, 2).int()
+        tensor([[1, 1, 0],
+                [1, 1, 1],
+                [0, 1, 1]], dtype=torch.int32)
     """
     check_size("seq", seq)
     before, after = window_reach(window, causal=causal)
@@ -71,15 +71,19 @@ def global_mask(
     """True where the query or the key is a global token: it sees all, and all see it.
 
     seq, positions of the global tokens -> (query, key). Causal, no key in the query's future.
-    Raises ValueError for a position outside the sequence, TypeError for one that is no int.
-    Source: Beltagy et al. 2020 (Longformer), §3.1; Zaheer et al. 2020 (BigBird), §2.
+
+    Raises:
+        ValueError, TypeError: for a position outside the sequence, for one that is no int.
+
+    Source:
+        Beltagy et al. 2020 (Longformer), §3.1; Zaheer et al. 2020 (BigBird), §2.
 
     Example:
+        >>> from attention import global_mask
         >>> global_mask(3, [0]).int()
         tensor([[1, 1, 1],
                 [1, 0, 0],
                 [1, 0, 0]], dtype=torch.int32)
-
     """
     check_size("seq", seq)
     is_global = torch.zeros(seq, dtype=torch.bool)
@@ -100,12 +104,17 @@ def draw_random_keys(
 
     seq, n_random, block -> (blocks, n_random), positions among the keys. The queries of a block
     share their keys, so that the keys are fetched once for all of them, as in BigBird's own
-    computation; block=1 draws for each query. A key that is drawn twice counts once.
+    computation; block=1 draws for each query. A key that is drawn twice counts once. Causal, the
+    keys are drawn up to the end of the block. The numbers come from generator, torch's default
+    unless given.
 
-    causal: draw from the keys up to the end of the block.
-    generator: where the numbers come from; torch's default unless given.
+    Source:
+        Zaheer et al. 2020 (BigBird), §2 and appendix D.
 
-    Source: Zaheer et al. 2020 (BigBird), §2 and appendix D.
+    Example:
+        >>> from attention import draw_random_keys
+        >>> draw_random_keys(seq=10, n_random=2, block=4).shape
+        torch.Size([3, 2])
     """
     check_size("seq", seq)
     check_size("n_random", n_random)
@@ -122,15 +131,17 @@ def random_mask(
     """True where `draw_random_keys` has drawn the key for the query's block.
 
     seq, random_keys (blocks, random) -> (query, key). Causal, no key in the query's future.
-    Source: Zaheer et al. 2020 (BigBird), §2.
+
+    Source:
+        Zaheer et al. 2020 (BigBird), §2.
 
     Example:
-        >>> random_mask(4, torch.tensor([[3], [0]]), block=2).int()
-        tensor([[0, 0, 0, 1],
-                [0, 0, 0, 1],
-                [1, 0, 0, 0],
-                [1, 0, 0, 0]], dtype=torch.int32)
-
+        >>> import torch
+        >>> from attention import random_mask
+        >>> random_mask(3, torch.tensor([[2], [0]]), block=2).int()
+        tensor([[0, 0, 1],
+                [0, 0, 1],
+                [1, 0, 0]], dtype=torch.int32)
     """
     check_size("seq", seq)
     check_size("block", block)

@@ -24,12 +24,20 @@ from attention.checks import check_size
 def strided_mask(seq: int, stride: int) -> Bool[Tensor, "seq seq"]:
     """True for the query itself, the stride keys before it and every stride-th key before those.
 
-    Source: Child et al. 2019, §4.3 and figure 3b.
+    Args:
+        seq: how many tokens.
+        stride: the length of a row.
+
+    Returns:
+        The mask, (query, key).
+
+    Source:
+        Child et al. 2019, §4.3 and figure 3b.
 
     Example:
+        >>> from attention import strided_mask
         >>> strided_mask(6, 2)[5].int()
         tensor([0, 1, 0, 1, 1, 1], dtype=torch.int32)
-
     """
     check_size("seq", seq)
     check_size("stride", stride)
@@ -47,23 +55,35 @@ def strided_attention(
 ) -> Float[Tensor, "batch heads seq d_value"]:
     """Attend to the stride keys before the query and to every stride-th key before those.
 
-    query, key (batch, heads, seq, d_key), value (batch, heads, seq, d_value)
-    -> output (batch, heads, seq, d_value), equal to attention under `strided_mask(seq, stride)`.
+    The output equals attention under `strided_mask(seq, stride)`.
 
-    mask: which keys are no padding, (batch, 1, 1, seq). A query that may attend to nothing gets 0.
+    Args:
+        query: (batch, heads, seq, d_key).
+        key: (batch, heads, seq, d_key).
+        value: (batch, heads, seq, d_value).
+        mask: which keys are no padding, (batch, 1, 1, seq). A query that may attend to nothing gets
+            0.
+        stride: the length of a row.
 
-    Raises ValueError for another number of queries than keys and a mask that differs between
-    queries.
-    Cost: O(n · (stride + n/stride) · d_key) time, O(n · (stride + n/stride)) memory.
-    Source: Child et al. 2019, §4.3.
+    Returns:
+        The output, (batch, heads, seq, d_value).
+
+    Raises:
+        ValueError: for another number of queries than keys and a mask that differs between queries.
+
+    Cost:
+        O(n · (stride + n/stride) · d_key) time, O(n · (stride + n/stride)) memory.
+
+    Source:
+        Child et al. 2019, §4.3.
 
     Example:
-        >>> from attention.dot_product import fused_attention
+        >>> import torch
+        >>> from attention import fused_attention, strided_attention, strided_mask
         >>> x = torch.randn(1, 2, 100, 8)
         >>> output = strided_attention(x, x, x, stride=10)
         >>> torch.allclose(output, fused_attention(x, x, x, strided_mask(100, 10)), atol=1e-5)
         True
-
     """
     check_one_sequence(query, key, value, mask, "strided attention")
     check_size("stride", stride)

@@ -12,10 +12,15 @@ TOKEN = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
 
 
 def tokenize(text: str) -> list[str]:
-    """Lower-case `text` and split it into words; each punctuation mark is a token of its own.
+    """Lower-case ``text`` and split it into words; each punctuation mark is a token of its own.
 
-    >>> tokenize("Don't stop, cat!")
-    ["don't", 'stop', ',', 'cat', '!']
+    Source:
+        This book's own rule; models in use learn theirs from data.
+
+    Example:
+        >>> from attention import tokenize
+        >>> tokenize("Don't stop, cat!")
+        ["don't", 'stop', ',', 'cat', '!']
     """
     if not isinstance(text, str):
         raise TypeError(f"text must be a str, got {type(text).__name__}")
@@ -28,9 +33,22 @@ class Vocabulary:
     `<pad>` has id 0 and `<unk>`, where there is one, id 1. Then come the tokens of `sentences` in
     the order in which they first appear.
 
-    sentences: texts, which `tokenize` splits, or lists of tokens, which are taken as they are.
-    unknown: whether `<unk>` stands for every token that is not in the vocabulary. Without it such a
-        token raises a ValueError.
+    Args:
+        sentences: texts, which `tokenize` splits, or lists of tokens, which are taken as they are.
+        unknown: whether `<unk>` stands for every token that is not in the vocabulary. Without it
+            such a token raises a ValueError.
+
+    Source:
+        This book's own.
+
+    Example:
+        >>> from attention import Vocabulary
+        >>> vocabulary = Vocabulary(["the cat saw the dog"])
+        >>> vocabulary.tokens
+        ('<pad>', '<unk>', 'the', 'cat', 'saw', 'dog')
+        >>> vocabulary.encode_batch(["the dog", "the cow saw the cat"])
+        tensor([[2, 5, 0, 0, 0],
+                [2, 1, 4, 2, 3]])
     """
 
     pad = "<pad>"
@@ -58,7 +76,8 @@ class Vocabulary:
     def encode(self, sentence: str | Sequence[str]) -> list[int]:
         """The id of each token of one sentence: a text, or a list of tokens.
 
-        Raises ValueError for a token that is not in a vocabulary without `<unk>`.
+        Raises:
+            ValueError: for a token that is not in a vocabulary without `<unk>`.
         """
         ids = []
         for token in _tokens(sentence):
@@ -76,8 +95,14 @@ class Vocabulary:
     ) -> Int64[Tensor, "batch seq"]:
         """The ids of several sentences: (batch, seq), padded on the right with `pad_id`.
 
-        seq is `length`, or that of the longest sentence. Raises ValueError for a sentence longer
-        than `length`, for an unknown token, and where there is no token at all.
+        Args:
+            sentences: texts, or lists of tokens.
+            length: seq; that of the longest sentence unless given.
+
+        Raises:
+            ValueError: for a sentence longer than `length`, for an unknown token, and where there
+                is no token at all.
+            TypeError: for one text in place of a list.
         """
         if isinstance(sentences, str):
             raise TypeError("sentences must be a list of sentences, got one str; write [text]")
@@ -92,9 +117,10 @@ class Vocabulary:
         return torch.tensor([row + [self.pad_id] * (length - len(row)) for row in rows])
 
     def decode(self, ids: Sequence[int] | Int64[Tensor, " seq"]) -> list[str]:
-        """The tokens that `ids` stand for, one sentence at a time.
+        """The tokens that `ids`, (seq), stand for, one sentence at a time.
 
-        Raises ValueError for an id that is not in the vocabulary.
+        Raises:
+            ValueError: for an id that is not in the vocabulary.
         """
         ids = [int(i) for i in ids]
         for i in ids:

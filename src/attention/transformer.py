@@ -21,10 +21,7 @@ from attention.masks import padding_mask
 
 
 class TransformerOutput(NamedTuple):
-    """What `EncoderDecoder` returns: the logits, and each attention's weights, a tensor per layer.
-
-    The weights are None with need_weights=False.
-    """
+    """What `EncoderDecoder` returns; weights, of each layer, are None with need_weights=False."""
 
     logits: Float[Tensor, "batch target target_vocab"]
     encoder_weights: list[Float[Tensor, "batch heads source source"]] | None
@@ -35,29 +32,31 @@ class TransformerOutput(NamedTuple):
 class EncoderDecoder(nn.Module):
     """Embeddings, positional encoding, encoder, decoder, and a linear layer to the logits.
 
-    source_vocab, target_vocab: how many tokens either vocabulary has.
-    d_model, n_heads, d_ff, dropout, norm_first, activation: as in `EncoderLayer`; dropout also acts
-        on the sum of embedding and positional encoding.
-    n_layers: of the encoder, and of the decoder.
-    max_length: the longest source or target.
-    pad_id: the padding in both vocabularies. Nobody attends to it.
-
-    Modules by name: `source_embedding`, `target_embedding`, `positional_encoding`, `encoder`,
-    `decoder`, `to_logits`. The paper shares one matrix between both embeddings and `to_logits`;
+    Modules by name: `source_embedding`, `target_embedding`, `positional_encoding`, ``encoder``,
+    ``decoder``, `to_logits`. The paper shares one matrix between both embeddings and `to_logits`;
     here all three are apart, since two vocabularies need not be one.
 
-    Source: Vaswani et al. 2017, figure 1, §3.1 and §3.4.
+    Args:
+        source_vocab, target_vocab: how many tokens either vocabulary has.
+        d_model, n_heads, d_ff, norm_first, activation: as in `EncoderLayer`.
+        n_layers: of the encoder, and of the decoder.
+        dropout: as in `EncoderLayer`; also acts on the sum of embedding and positional encoding.
+        max_length: the longest source or target.
+        pad_id: the padding in both vocabularies. Nobody attends to it.
+
+    Source:
+        Vaswani et al. 2017, figure 1, §3.1 and §3.4.
 
     Example:
         >>> import torch
+        >>> from attention import EncoderDecoder
         >>> model = EncoderDecoder(11, 13, d_model=8, n_heads=2, d_ff=32, n_layers=2)
         >>> source, target = torch.tensor([[4, 9, 2, 0]]), torch.tensor([[1, 5, 7]])
         >>> output = model(source, target)
         >>> output.logits.shape, output.cross_weights[1].shape
         (torch.Size([1, 3, 13]), torch.Size([1, 2, 3, 4]))
         >>> memory, _ = model.encode(source)  # once; then one step for each token
-        >>> logits, *_ = model.decode(target, memory, source)
-        >>> torch.equal(logits, output.logits)
+        >>> torch.equal(model.decode(target, memory, source)[0], output.logits)
         True
     """
 
@@ -100,11 +99,12 @@ class EncoderDecoder(nn.Module):
     ) -> TransformerOutput:
         """Return the logits of the token after each of target's, and the weights.
 
-        source (batch, source), target (batch, target), both ids -> logits
-        (batch, target, target_vocab). In training, target is the sentence without its last token
-        and logits are compared with the sentence without its first.
+        source (batch, source), target (batch, target), both ids -> logits (batch, target,
+        target_vocab). In training, target is the sentence without its last token and logits are
+        compared with the sentence without its first.
 
-        Raises ValueError for shapes that do not fit, TypeError for ids that are not integers.
+        Raises:
+            ValueError, TypeError: for shapes that do not fit, for ids that are not integers.
         """
         memory, weights = self.encode(source, need_weights=need_weights)
         logits, *others = self.decode(target, memory, source, need_weights=need_weights)
@@ -116,7 +116,7 @@ class EncoderDecoder(nn.Module):
         Float[Tensor, "batch source d_model"],
         list[Float[Tensor, "batch heads source source"]] | None,
     ]:
-        """Return the encoder's output and weights: source ids -> (batch, source, d_model)."""
+        """Return output and weights of the encoder: source ids -> (batch, source, d_model)."""
         x = self.positional_encoding(self.source_embedding(source))
         return self.encoder(x, padding_mask(source, self.pad_id), need_weights=need_weights)
 
@@ -132,7 +132,10 @@ class EncoderDecoder(nn.Module):
         list[Float[Tensor, "batch heads target target"]] | None,
         list[Float[Tensor, "batch heads target source"]] | None,
     ]:
-        """Return (logits, self_weights, cross_weights); source tells what of memory is padding."""
+        """Return (logits, self_weights, cross_weights); memory is what `encode` returns for source.
+
+        source (batch, source) tells what of memory (batch, source, d_model) is padding.
+        """
         x = self.positional_encoding(self.target_embedding(target))
         x, self_weights, cross_weights = self.decoder(
             x,
