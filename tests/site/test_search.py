@@ -25,7 +25,7 @@ RESULTS = """
   page: new URL(found.querySelector("a").href).pathname.split("/").pop(),
   anchor: new URL(found.querySelector("a").href).hash,
   title: found.querySelector("a").textContent,
-  summary: found.querySelector(".context")?.textContent,
+  summary: (found.querySelector(".context") ?? found.children[1])?.textContent,
 }))
 """
 
@@ -65,6 +65,9 @@ def test_results_read_well(visit, site):
         titles = [one["title"] for one in found]
         assert len(titles) > 5 and len(set(titles)) == len(titles)
         for one in found:
+            if one["title"].startswith("attention."):  # a name of the reference, and what it is
+                assert ", in Reference: " in one["summary"]
+                continue
             assert "On this page" not in one["summary"] and "application/" not in one["summary"]
             assert len(one["summary"]) > 50, one
 

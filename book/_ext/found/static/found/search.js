@@ -11,23 +11,32 @@ Scorer.score = ([page, title, anchor, , score]) => {
   return score + (named ? 1 : 0) - Search._index.docnames.indexOf(page) / 100;
 };
 
+/* A name of the reference that holds what was searched for, and more, comes after a page about it. */
+Object.assign(Scorer, { objPartialMatch: 3, objPrio: { 1: 0 } });
+
+/* Of the index, the terms of the glossary alone: names of the reference are found as objects. */
 const found = Search._performSearch;
 Search._performSearch = (...query) => {
   const terms = new Map();
   for (const [entry, places] of Object.entries(Search._index.indexentries)) {
-    for (const [file, id] of places) terms.set(`${Search._index.docnames[file]}#${id}`, entry);
+    if (!places[0][1].startsWith("term-")) delete Search._index.indexentries[entry];
+    else for (const [file, id] of places) terms.set(`${Search._index.docnames[file]}#${id}`, entry);
   }
-  return found(...query).map(([page, title, anchor, ...rest]) => {
+  const results = found(...query).map(([page, title, anchor, ...rest]) => {
     const term = terms.get(page + anchor);
     return [page, term ? `${title} > ${term}` : title, anchor, ...rest];
   });
+  // Every name of the reference begins with that of the package: that alone is no match.
+  const [searched] = query;
+  const own = name => name.toLowerCase().replace(/^attention\./, "");
+  return results.filter(([, name, , isName]) => !isName || own(name).includes(searched.toLowerCase()));
 };
 
 /* What a result shows of its page: neither its menus nor its table of contents, and of a term its definition. */
 Search.htmlToText = (html, anchor) => {
   const article = new DOMParser().parseFromString(html, "text/html").querySelector("article");
   for (const extra of article.querySelectorAll(".headerlink, script, style, svg, h1")) extra.remove();
-  const place = anchor ? article.querySelector(anchor) : article;
+  const place = anchor ? article.querySelector(`[id="${anchor.slice(1)}"]`) : article;
   const text = place.matches("dt") ? place.nextElementSibling : place;
   return text.textContent.replace(/\s+/g, " ").trim();
 };

@@ -1,0 +1,51 @@
+"""The signatures of the reference, which Sphinx's autodoc writes, as the code and its readers need.
+
+Strings stand in the quotes of the code, Float[Tensor, "batch seq"], where Sphinx takes single ones.
+The lines of a long signature are no list of definitions without terms, which screen readers cannot
+make sense of, and break where the page is narrow.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.addnodes import desc_sig_literal_string
+from sphinx.application import Sphinx
+
+STYLE = "api_reference/signatures.css"
+SIGNATURE = re.compile(r'<dt class="sig .*?</dt>', re.DOTALL)
+LINES = {"<dl>": '<span class="sig-lines">', "<dd>": '<span class="sig-line">'}
+LINES |= {"</dl>": "</span>", "</dd>": "</span>"}
+
+
+def add_static_files(app: Sphinx) -> None:
+    if app.builder.format == "html":
+        app.config.html_static_path.append(str(Path(__file__).parent / "static"))
+
+
+def requote(app: Sphinx, doctree: nodes.document) -> None:
+    for string in doctree.findall(is_string):
+        string[:] = [nodes.Text(f'"{string.astext()[1:-1]}"')]
+
+
+def is_string(node: nodes.Node) -> bool:
+    default = isinstance(node, nodes.inline) and "default_value" in node["classes"]
+    return isinstance(node, desc_sig_literal_string) or (default and node.astext()[0] == "'")
+
+
+def mend_signatures(app: Sphinx, pagename: str, template: str, context: dict, doctree) -> None:
+    def mended(signature: re.Match) -> str:
+        return re.sub("|".join(LINES), lambda tag: LINES[tag[0]], signature[0])
+
+    if "body" in context:
+        context["body"] = SIGNATURE.sub(mended, context["body"])
+
+
+def setup(app: Sphinx) -> dict[str, object]:
+    app.connect("builder-inited", add_static_files)
+    app.connect("doctree-read", requote)
+    app.connect("html-page-context", mend_signatures)
+    app.add_css_file(STYLE)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

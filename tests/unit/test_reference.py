@@ -1,0 +1,89 @@
+"""What the book's reference promises of every name in it: a place, shapes, a source, an example.
+
+The examples run with the tests (`tools/check.py`), each among the names of its module. That they
+run where a reader pastes them too is checked here, by the names they use.
+"""
+
+import ast
+import builtins
+import doctest
+import importlib
+import inspect
+import re
+import typing
+from pathlib import Path
+
+import pytest
+from jaxtyping import AbstractArray
+
+import attention
+
+BOOK = Path(__file__).resolve().parents[2] / "book"
+PAGES = "\n".join(path.read_text("utf-8") for path in sorted(BOOK.glob("api-*.md")))
+LISTED = re.findall(r"^\.\. auto(?:class|function):: (\S+)$", PAGES, re.M)
+RESULTS = {"attention.RunningExample", "attention.TransformerOutput"}  # what a function returns
+BASE = {"attention.recurrent.RecurrentDecoder"}  # does nothing without the step of its children
+NAMES = [name for name in LISTED if name not in RESULTS | BASE]
+
+
+def find(name):
+    module, _, last = name.rpartition(".")
+    return getattr(importlib.import_module(module), last)
+
+
+def section(name, title):
+    text = inspect.getdoc(find(name)) + "\n"
+    lines = re.search(rf"^{title}:\n((?:(?: {{4}}.*)?\n)+)", text, re.M)
+    assert lines, f"{name} has no section {title}"
+    return inspect.cleandoc(lines[1])
+
+
+def test_every_public_name_is_in_the_reference_once():
+    assert len(LISTED) == len(set(LISTED))
+    assert {f"attention.{name}" for name in attention.__all__ if name != "SENTENCES"} <= set(LISTED)
+
+
+def test_every_module_has_its_section():
+    """With its docstring, which says what it is, what it changes and what it costs."""
+    described = set(re.findall(r"^\.\. automodule:: attention\.(\S+)$", PAGES, re.M))
+    modules = {path.stem for path in Path(attention.__file__).parent.glob("[!_]*.py")}
+    assert modules - described == {"checks", "plots"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_names_its_source(name):
+    assert section(name, "Source")
+
+
+def called(name):
+    """What takes the tensors: the function itself, or the `forward` that the class brings."""
+    documented = find(name)
+    return documented if inspect.isroutine(documented) else vars(documented).get("forward")
+
+
+def is_tensor(annotation):
+    parts = typing.get_args(annotation) or (annotation,)
+    return any(isinstance(part, type) and issubclass(part, AbstractArray) for part in parts)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if called(name)])
+def test_it_says_the_shape_of_every_tensor(name):
+    text = inspect.getdoc(called(name))
+    takes = inspect.signature(called(name)).parameters.values()
+    for tensor in [each.name for each in takes if is_tensor(each.annotation)]:
+        # The axes in brackets, or what takes the same: in an entry, or in a sentence.
+        entry = re.search(rf"^ +{tensor}: ((?:.|\n {{8}})*)", text, re.M)
+        told = entry[1] if entry else text.partition(tensor)[2]
+        shaped = re.search(r"\(.*[,\d].*\)|\bas `|as (in|for) `|any shape", told[:400], re.S)
+        assert shaped, f"{tensor}: {told}"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_its_example_stands_alone(name):
+    examples = doctest.DocTestParser().get_examples(section(name, "Example"))
+    assert any(example.want for example in examples)
+    nodes = list(ast.walk(ast.parse("".join(example.source for example in examples))))
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    made = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    made |= {node.asname or node.name for node in nodes if isinstance(node, ast.alias)}
+    assert {node.id for node in names} <= made | set(dir(builtins))
