@@ -6,8 +6,6 @@ def pytest_terminal_summary(terminalreporter):
     reports = [r for kind in ("passed", "failed") for r in terminalreporter.getreports(kind)]
     taken = [text for r in reports for name, text in r.user_properties if name == "taken"]
     if taken:
-        terminalreporter.section(
-            "every chapter, run whole: peak memory and processor time"
-        )
+        terminalreporter.section("every chapter, run whole: peak memory and processor time")
         for line in sorted(taken, key=lambda line: line.rsplit(maxsplit=1)[-1]):
             terminalreporter.write_line(line)
