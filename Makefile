@@ -18,7 +18,7 @@ BUILT = _build/built
 REPOSITORY = _build/repository
 
 BOOK_SOURCES := _config.yml _toc.yml $(shell find book -type f -not -path '*/.*' -not -path '*/__pycache__/*')
-# The reference reads their docstrings. Sphinx knows which of its pages reads which.
+# The reference reads their docstrings.
 DOCUMENTED := $(wildcard src/attention/*.py)
 
 # torch asks for its CUDA packages itself, and for none on a Mac or in its CPU build.
@@ -81,7 +81,7 @@ $(BUILT): $(INSTALLED) $(BOOK_SOURCES) $(DOCUMENTED) $(REPOSITORY)
 	@rm -f $@ # a page that warned is read again by the next build, and warns again
 	@# --toc is absolute, because Jupyter Book reads a relative path from the source folder
 	@$(BIN)/jupyter-book build book --config _config.yml --toc $(CURDIR)/_toc.yml --path-output . \
-		-W --keep-going -n $(if $(filter-out %.ipynb %.md $(DOCUMENTED),$?),--all)
+		-W --keep-going -n $(if $(filter-out %.ipynb %.md,$?),--all)
 	@touch $@
 
 # The repository whose address the pages carry. The file changes only where the address or the commit does.
