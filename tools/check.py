@@ -50,7 +50,7 @@ STEPS = {
         *("pytest", "tests/unit", "tests/tools"),
         *("--doctest-modules", "src/attention", "--ignore=src/attention/explore", *BOTH_CORES),
     ),
-    "chapters": python("pytest", "tests/chapters", *BOTH_CORES, "--dist", "loadgroup"),
+    "chapters": python("pytest", "tests/chapters", *BOTH_CORES),
     "notebooks": python(
         *("pytest", "-p", "tools.kernels", "--nbval", "--nbval-current-env", *CHAPTERS),
         *(*BOTH_CORES, "--dist", "loadfile"),

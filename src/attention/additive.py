@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attention.checks import check_mask, check_same_sequences, check_size, check_vectors
+from attention.arguments import check_mask, check_same_sequences, check_size, check_vectors
 
 
 class AdditiveAttention(nn.Module):

@@ -10,7 +10,7 @@ per layer" is `mixing`, the work that carries information from one position to a
 
 from dataclasses import dataclass, replace
 
-from attention.checks import check_divides, check_n_heads, check_size
+from attention.arguments import check_divides, check_n_heads, check_size
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ multi-head attention, except in the Reformer, where queries and keys share one.
 
 from dataclasses import replace
 
-from attention.checks import check_size
+from attention.arguments import check_size
 from attention.cost import Cost, multi_head
 
 

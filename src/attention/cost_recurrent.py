@@ -5,7 +5,7 @@ Counted as in `attention.cost`: multiply-adds of matrix products for one sequenc
 
 from typing import Literal
 
-from attention.checks import check_size
+from attention.arguments import check_size
 from attention.cost import Cost
 
 

@@ -8,7 +8,7 @@ takes more: the blocks overlap the pattern's edges.
 
 from dataclasses import replace
 
-from attention.checks import check_size
+from attention.arguments import check_size
 from attention.cost import Cost, multi_head
 from attention.fixed import check_summary
 from attention.sparse_patterns import window_reach

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attention.checks import check_size
+from attention.arguments import check_size
 from attention.decoder_layer import DecoderLayer
 
 

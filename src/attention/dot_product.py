@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from attention.checks import check_dropout, check_mask, check_same_sequences, check_vectors
+from attention.arguments import check_dropout, check_mask, check_same_sequences, check_vectors
 
 
 def scaled_dot_product_attention(

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from attention.checks import check_dropout, check_size, check_token_ids, check_vectors
+from attention.arguments import check_dropout, check_size, check_token_ids, check_vectors
 
 
 class TokenEmbedding(nn.Module):

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attention.checks import check_size
+from attention.arguments import check_size
 from attention.encoder_layer import EncoderLayer
 
 

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attention.checks import check_vectors
+from attention.arguments import check_vectors
 from attention.feed_forward import FeedForward
 from attention.multihead import MultiHeadAttention
 

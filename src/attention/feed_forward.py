@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attention.checks import check_dropout, check_size, check_vectors
+from attention.arguments import check_dropout, check_size, check_vectors
 
 
 class FeedForward(nn.Module):

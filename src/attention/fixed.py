@@ -17,8 +17,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from attention.arguments import check_size
 from attention.blocks import attend_in_blocks, check_one_sequence
-from attention.checks import check_size
 
 
 def fixed_mask(seq: int, stride: int, summary: int = 1) -> Bool[Tensor, "seq seq"]:

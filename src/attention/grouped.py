@@ -9,7 +9,7 @@ a decoder reads from end to end for every token: n_heads / n_kv_heads times.
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attention.checks import (
+from attention.arguments import (
     check_divides,
     check_dropout,
     check_n_heads,

@@ -3,7 +3,7 @@
 from jaxtyping import Float
 from torch import Tensor
 
-from attention.checks import check_n_heads, check_vectors
+from attention.arguments import check_n_heads, check_vectors
 
 
 def split_heads(

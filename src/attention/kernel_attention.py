@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from attention.checks import check_padding_mask, check_same_sequences, check_size, check_vectors
+from attention.arguments import check_padding_mask, check_same_sequences, check_size, check_vectors
 
 
 def check_kernel_inputs(

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention.checks import check_size, check_vectors
+from attention.arguments import check_size, check_vectors
 
 
 class KeyValueCache:

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attention.checks import (
+from attention.arguments import (
     check_n_heads,
     check_padding_mask,
     check_same_sequences,

@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from attention.checks import check_padding_mask, check_same_sequences, check_size, check_vectors
+from attention.arguments import check_padding_mask, check_same_sequences, check_size, check_vectors
 
 NOWHERE = -2  # the address of a key that nobody finds
 

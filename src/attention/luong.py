@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from attention.additive import AdditiveAttention
-from attention.checks import check_same_sequences, check_size, check_vectors
+from attention.arguments import check_same_sequences, check_size, check_vectors
 from attention.dot_product import scaled_dot_product_attention
 
 

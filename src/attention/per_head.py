@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attention.checks import check_mask, check_n_heads, check_same_sequences, check_vectors
+from attention.arguments import check_mask, check_n_heads, check_same_sequences, check_vectors
 from attention.dot_product import scaled_dot_product_attention
 from attention.multihead import MultiHeadAttention
 

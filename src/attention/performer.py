@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attention.checks import check_size, check_vectors
+from attention.arguments import check_size, check_vectors
 from attention.kernel_attention import check_kernel_inputs, kernel_attention
 
 

@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from attention.checks import check_vectors
+from attention.arguments import check_vectors
 from attention.kernel_attention import check_kernel_inputs, kernel_attention
 
 

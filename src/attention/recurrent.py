@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from attention.checks import check_size, check_token_ids, check_vectors
+from attention.arguments import check_size, check_token_ids, check_vectors
 from attention.embedding import TokenEmbedding
 
 

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attention.checks import check_n_heads, check_size, check_vectors
+from attention.arguments import check_n_heads, check_size, check_vectors
 from attention.heads import merge_heads, split_heads
 from attention.lsh_attention import lsh_attention
 

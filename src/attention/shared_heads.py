@@ -8,7 +8,7 @@ on them; only keys and values are fewer. `GroupedQueryAttention` puts the projec
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attention.checks import check_divides, check_mask, check_same_sequences, check_vectors
+from attention.arguments import check_divides, check_mask, check_same_sequences, check_vectors
 from attention.dot_product import fused_attention, scaled_dot_product_attention
 
 

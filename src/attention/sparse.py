@@ -14,8 +14,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from attention.arguments import check_size
 from attention.blocks import attend_in_blocks, check_one_sequence
-from attention.checks import check_size
 from attention.dot_product import fused_attention
 from attention.sparse_patterns import check_global_tokens, window_reach
 

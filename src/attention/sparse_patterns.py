@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from attention.checks import check_size
+from attention.arguments import check_size
 
 
 def window_reach(window: int, *, causal: bool = False) -> tuple[int, int]:

@@ -17,8 +17,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
+from attention.arguments import check_size
 from attention.blocks import check_one_sequence
-from attention.checks import check_size
 
 
 def strided_mask(seq: int, stride: int) -> Bool[Tensor, "seq seq"]:

@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attention.checks import check_size
+from attention.arguments import check_size
 from attention.decoder import Decoder
 from attention.embedding import SinusoidalPositionalEncoding, TokenEmbedding
 from attention.encoder import Encoder

@@ -8,9 +8,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from attention import causal_mask, scaled_dot_product_attention
-from attention import diagnosis as checks
-from attention.diagnosis import (
+from attention import causal_mask, checks, scaled_dot_product_attention
+from attention.checks import (
     causal,
     dot_product,
     merging,
@@ -19,8 +18,8 @@ from attention.diagnosis import (
     projection,
     splitting,
 )
-from attention.diagnosis.examining import examine
-from attention.diagnosis.multihead_bank import whole
+from attention.checks.examining import examine
+from attention.checks.multihead_bank import whole
 
 pytestmark = pytest.mark.usefixtures("as_a_reader")
 

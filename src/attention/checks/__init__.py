@@ -1,6 +1,6 @@
 """Checks that diagnose: they run your function on numbers and name the mistake you made.
 
-    from attention.diagnosis import check_split_heads
+    from attention.checks import check_split_heads
 
     check_split_heads(split_heads)  # as the last line of a cell
 

@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import attention
-from attention.diagnosis import (
+from attention.checks import (
     Result,
     check_causal_mask,
     check_merge_heads,

@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import attention
-from attention import diagnosis as checks
+from attention import checks
 
 pytestmark = pytest.mark.usefixtures("as_a_reader")
 
