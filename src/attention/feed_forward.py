@@ -81,6 +81,11 @@ class FeedForward(nn.Module):
         cls, layer: nn.TransformerEncoderLayer | nn.TransformerDecoderLayer
     ) -> "FeedForward":
         """Copy the feed-forward part of one of torch's layers: weights, activation and dropout."""
+        if not isinstance(layer, nn.TransformerEncoderLayer | nn.TransformerDecoderLayer):
+            raise TypeError(
+                "layer must be a torch.nn.TransformerEncoderLayer or TransformerDecoderLayer, got "
+                f"{type(layer).__name__}"
+            )
         d_ff, d_model = layer.linear1.weight.shape
         ours = cls(d_model, d_ff, activation=layer.activation, dropout=layer.dropout.p)
         ours.w_1, ours.w_2 = copy.deepcopy(layer.linear1), copy.deepcopy(layer.linear2)

@@ -104,6 +104,9 @@ def linear_attention_step(
     Returns:
         output (batch, heads, 1, d_value), and the state to hand over with the token after it.
 
+    Raises:
+        ValueError: the state belongs to another batch, to other heads or to other sizes.
+
     Cost:
         O(d_key · d_value) time and memory, however long the sequence is.
 
@@ -123,6 +126,11 @@ def linear_attention_step(
     """
     check_kernel_inputs(query, key, value, None, True, "linear attention")
     added = elu_plus_one(key).transpose(-2, -1) @ F.pad(value, (0, 1), value=1.0)
+    if state is not None and state.shape != added.shape:
+        raise ValueError(
+            "state must be the one that the step before returned, (batch, heads, d_key, d_value + 1)"
+            f" = {tuple(added.shape)} for this token, got {tuple(state.shape)}"
+        )
     state = added if state is None else state + added
     sums = elu_plus_one(query) @ state
     total = sums[..., -1:]

@@ -62,6 +62,11 @@ REFUSED = {
         ValueError,
         "dropout is a probability between 0 and 1, got 2",
     ),
+    "not one of torch's layers": (
+        lambda: FeedForward.from_torch(nn.Linear(4, 8)),
+        TypeError,
+        "layer must be a torch.nn.TransformerEncoderLayer or TransformerDecoderLayer, got Linear",
+    ),
 }
 
 

@@ -139,3 +139,11 @@ def test_bad_input_is_told(name):
 def test_a_chunk_holds_a_token():
     with pytest.raises(ValueError, match="chunk must be at least 1, got 0"):
         linear_attention(X, X, X, chunk=0)
+
+
+@pytest.mark.usefixtures("as_a_reader")
+def test_a_state_of_another_batch_is_refused():
+    token = torch.randn(2, 3, 1, 4)
+    _, state = linear_attention_step(token[:1], token[:1], token[:1])
+    with pytest.raises(ValueError, match=r"state.*\(2, 3, 4, 5\).*got \(1, 3, 4, 5\)"):
+        linear_attention_step(token, token, token, state)
