@@ -128,7 +128,7 @@ def linear_attention_step(
     added = elu_plus_one(key).transpose(-2, -1) @ F.pad(value, (0, 1), value=1.0)
     if state is not None and state.shape != added.shape:
         raise ValueError(
-            "state must be the one that the step before returned, (batch, heads, d_key, d_value + 1)"
+            "state must be what the step before returned, (batch, heads, d_key, d_value + 1)"
             f" = {tuple(added.shape)} for this token, got {tuple(state.shape)}"
         )
     state = added if state is None else state + added
