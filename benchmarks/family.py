@@ -312,7 +312,7 @@ def draw(path, medians, exponents, device):
     axes.xaxis.set_major_formatter(lambda n, _: f"{n:.0f}")
     axes.minorticks_off()
     axes.grid(alpha=0.3)
-    figure.savefig(path, dpi=130, bbox_inches="tight")
+    figure.savefig(path, dpi=130, bbox_inches="tight", transparent=True)
 
 
 def main(arguments=None):
