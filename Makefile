@@ -65,7 +65,7 @@ bench: book ## time the module beside torch's own, and a slider beside interact
 
 lock: | $(BIN)/python ## resolve requirements.txt anew from pyproject.toml
 	@$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile pyproject.toml --all-extras --group book --group test \
+	$(BIN)/uv pip compile pyproject.toml --all-extras --group book --group test --group grade \
 		--universal --python-version 3.11 --upgrade --quiet \
 		$(CUDA:%=--no-emit-package %) \
 		--custom-compile-command "make lock" --output-file requirements.txt

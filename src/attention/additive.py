@@ -12,7 +12,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attention.arguments import check_mask, check_same_sequences, check_size, check_vectors
+from attention.arguments import check_same_sequences, check_size, check_vectors
+from attention.dot_product import masked_softmax
 
 
 class AdditiveAttention(nn.Module):
@@ -95,14 +96,7 @@ class AdditiveAttention(nn.Module):
         # W_q · query once per query and W_k · key once per key: only their sum is made per pair.
         pairs = self.w_q(query)[:, :, None] + projected_key[:, None]  # (batch, query, key, hidden)
         scores = self.v(torch.tanh(pairs)).squeeze(-1)  # (batch, query, key)
-        if mask is not None:
-            check_mask(mask, tuple(scores.shape))
-            # The lowest number, not -inf: softmax turns a row of -inf into NaN.
-            scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
-        weights = torch.softmax(scores, dim=-1)
-        if mask is not None:
-            # Only rows with nothing to attend to change here: softmax has made them uniform.
-            weights = weights.masked_fill(~mask, 0.0)
+        weights = masked_softmax(scores, mask)
         return weights @ value, weights
 
     def extra_repr(self) -> str:

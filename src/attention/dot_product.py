@@ -62,11 +62,23 @@ def scaled_dot_product_attention(
     # Scaling the queries scales every score. It takes d_key products per query instead of one per
     # key, and no score grows too large for float16 on the way.
     scores = (query * scale) @ key.transpose(-2, -1)  # (..., query, key)
+    weights = masked_softmax(scores, mask)
+    if dropout > 0.0:
+        weights = F.dropout(weights, dropout)
+    return weights @ value, weights
+
+
+def masked_softmax(
+    scores: Float[Tensor, "*batch query key"], mask: Bool[Tensor, "..."] | None
+) -> Float[Tensor, "*batch query key"]:
+    """The weights of these scores, 0 where the mask is False, in rows that see nothing too.
+
+    Without gradients the scores may be overwritten: hand over what nobody else holds.
+    """
     if mask is not None:
         check_mask(mask, tuple(scores.shape))
         # The lowest number, not -inf: softmax turns a row of -inf into NaN, in its gradient too.
         scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
-
     # On a CPU, fresh memory of this size takes longer than the softmax itself. Where no gradient is
     # asked for, nobody needs the scores any more, and the weights are written over them.
     overwrite = scores.is_cpu and not torch.is_grad_enabled()
@@ -74,9 +86,7 @@ def scaled_dot_product_attention(
     if mask is not None:
         # Only rows with nothing to attend to change here: softmax has made them uniform.
         weights = weights.masked_fill(~mask, 0.0)
-    if dropout > 0.0:
-        weights = F.dropout(weights, dropout)
-    return weights @ value, weights
+    return weights
 
 
 def fused_attention(

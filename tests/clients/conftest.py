@@ -26,20 +26,10 @@ from urllib.request import Request, urlopen
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
-from tools.chromium import find_chromium
+from tools.chromium import CHROMIUM_ARGUMENTS, find_chromium
 
 BOOK = Path(__file__).resolve().parents[2] / "book"
 PATIENCE = 60  # seconds that anything may take on a busy machine
-
-CHROMIUM_ARGUMENTS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-]
 
 # Both clients ask over a corner of the page whether they may fetch news.
 SETTINGS = {

@@ -148,6 +148,8 @@ class Live:
         """Read the picture's cells by the arrow keys, which the client would like to have too."""
         picture, readout = self.element.locator("[data-picture]"), self.element.locator(".readout")
         picture.locator("rect[data-value]").first.hover()
+        # At rest on the picture the pointer would point anew, at another cell, when the page moves.
+        self.page.mouse.move(0, 0)
         picture.focus()
         for key in ("ArrowRight", "ArrowLeft"):
             said = readout.inner_text()

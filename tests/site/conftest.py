@@ -19,32 +19,13 @@ import pytest
 from filelock import FileLock
 from playwright.sync_api import sync_playwright
 
+from tools.chromium import CHROMIUM_ARGUMENTS, find_chromium
+
 ROOT = Path(__file__).resolve().parents[2]
 BOOK = Path(os.environ.get("BOOK", ROOT / "book"))
 HTML = Path(os.environ.get("BOOK_HTML", ROOT / "_build" / "html"))
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 NO_BUILD = f"there are no built pages in {HTML}: run `make book` first"
-
-# Names are resolved for the loopback address only, so a request to another host fails as it would
-# offline. Rendering stays on the processor, as on the plainest reader's machine.
-CHROMIUM_ARGUMENTS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-]
-
-
-def find_chromium():
-    sys.path.insert(0, str(ROOT))
-    try:
-        from tools.chromium import find_chromium as find
-    finally:
-        sys.path.remove(str(ROOT))
-    return find()
 
 
 def page_names():
