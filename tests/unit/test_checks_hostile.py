@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 import attention
 from attention.checks import (
+    NotYet,
     Result,
     check_causal_mask,
     check_merge_heads,
@@ -418,3 +419,13 @@ def test_the_result_shows_itself():
     assert text.split() == repr(result).replace("`", "").split()
     escaped = Result("check", False, ("`a < b` & c",))._repr_html_()
     assert "<p><code>a &lt; b</code> &amp; c</p>" in escaped
+
+
+def test_a_result_as_a_test():
+    assert check_split_heads(attention.split_heads).require() is None
+    wrong = check_split_heads(lambda x, n: x.view(x.shape[0], n, x.shape[1], -1))
+    with pytest.raises(AssertionError) as raised:
+        wrong.require()
+    assert type(raised.value) is NotYet
+    assert str(raised.value) == repr(wrong)
+    assert "\n".join(raised.value._render_traceback_()) == repr(wrong)

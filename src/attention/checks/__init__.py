@@ -6,7 +6,7 @@
 
 Each takes a function or class with the signature that `attention` has, runs it on several inputs
 and answers with a `Result`: `.passed`, and the text that it shows. `seed=` draws other sizes and
-other numbers.
+other numbers. `.require()` makes it a test, which raises `NotYet` where it has not passed.
 """
 
 from .causal import check_causal_mask
@@ -15,10 +15,11 @@ from .merging import check_merge_heads
 from .multihead import check_multi_head_attention
 from .padding import check_padding_mask
 from .projection import check_projection
-from .result import Result
+from .result import NotYet, Result
 from .splitting import check_split_heads
 
 __all__ = [
+    "NotYet",
     "Result",
     "check_causal_mask",
     "check_merge_heads",

@@ -14,6 +14,13 @@ def keep_together(piece: re.Match) -> str:
     return piece[0].replace(" ", HARD_SPACE)
 
 
+class NotYet(AssertionError):
+    """A test that failed for a reason given in words; IPython shows these words, no traceback."""
+
+    def _render_traceback_(self) -> list[str]:
+        return str(self).splitlines()
+
+
 @dataclass(frozen=True, repr=False)
 class Result:
     """The answer of a check; as the last line of a cell it shows its text.
@@ -42,6 +49,11 @@ class Result:
             for line in lines
         )
         return text.replace(HARD_SPACE, " ")
+
+    def require(self) -> None:
+        """Raise NotYet with the text where the check has not passed: a test of an assignment."""
+        if not self.passed:
+            raise NotYet(repr(self))
 
     def _repr_html_(self) -> str:
         """The same words, without colours, so that they are read in a light and a dark theme."""
