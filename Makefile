@@ -28,7 +28,7 @@ CUDA = triton cuda-bindings cuda-pathfinder cuda-toolkit \
 	nvidia-cusparselt-cu13 nvidia-nccl-cu13 nvidia-nvjitlink nvidia-nvshmem-cu13 nvidia-nvtx
 
 .DEFAULT_GOAL = help
-.PHONY: help serve book test clients everything offline links refresh bench lock clean FORCE
+.PHONY: help serve book test builds clients everything offline links refresh bench lock clean FORCE
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s%s\n", $$1, $$2 }' Makefile
@@ -41,13 +41,16 @@ serve: book ## build the book and serve it on 127.0.0.1 (PORT=8000)
 
 book: $(BUILT) ## build the pages into _build/html; a warning is an error
 
-test: $(INSTALLED) ## every check there is, and a line of counts at the end (ONLY="lint unit")
+test: $(INSTALLED) ## every quick check, and a line of counts at the end (ONLY="lint unit")
 	@$(BIN)/python -m tools.check $(ONLY)
+
+builds: book ## the book built for a fork, packed for offline, and what must stop a build
+	@$(BIN)/python -m tools.check builds
 
 clients: book ## the chapters in Colab's packages, Binder's steps, JupyterLab and Notebook 7
 	@$(BIN)/python -m tools.check clients
 
-everything: $(INSTALLED) ## test and clients, and one line of counts at the end
+everything: $(INSTALLED) ## test and the slow ones, and one line of counts at the end
 	@$(BIN)/python -m tools.check everything
 
 offline: book ## one zip of the book, to open without a network

@@ -56,11 +56,13 @@ STEPS = {
         *(*BOTH_CORES, "--dist", "loadfile"),
     ),
     "book": ["make", "--no-print-directory", "book", "--assume-new=_config.yml"],
-    "site": python("pytest", "tests/site", *BOTH_CORES),
+    "site": python("pytest", "tests/site", "-m", "not builds", *BOTH_CORES),
+    "builds": python("pytest", "tests/site", "-m", "builds", *BOTH_CORES),
     "clients": python("pytest", "tests/clients", *BOTH_CORES),
 }
-# Takes minutes, since it fills an environment of its own and starts whole servers.
-SLOW = ("clients",)
+# Take minutes: one builds the book for a fork and offline, one fills an environment of its own and
+# starts whole servers.
+SLOW = ("builds", "clients")
 
 
 def main(wanted: list[str]) -> int:
@@ -71,7 +73,7 @@ def main(wanted: list[str]) -> int:
     for name in names or [step for step in STEPS if step not in SLOW]:
         print(f"\n== {name}: {' '.join(STEPS[name][1:])}", flush=True)
         start = time.monotonic()
-        if name in ("site", "clients"):
+        if name in ("site", "builds", "clients"):
             try:
                 environment["CHROMIUM"] = find_chromium()
             except RuntimeError as error:

@@ -203,7 +203,7 @@ class Visit:
         page.on("console", self._console)
         page.on("pageerror", lambda error: self.trouble.append(f"uncaught error: {error}"))
         page.on("request", self._request)
-        page.on("requestfailed", lambda r: self.trouble.append(f"failed request: {r.url}"))
+        page.on("requestfailed", self._failed)
         page.on("websocket", lambda socket: self.trouble.append(f"web socket: {socket.url}"))
         page.on("response", self._response)
 
@@ -215,6 +215,11 @@ class Visit:
         parts = urlsplit(request.url)
         if parts.scheme not in ("data", "blob") and parts.netloc != self.host:
             self.trouble.append(f"request to another host: {request.url}")
+
+    def _failed(self, request):
+        # A page that is left for another may still be fetching its icon: it aborts that itself.
+        if request.failure != "net::ERR_ABORTED":
+            self.trouble.append(f"failed request: {request.url} ({request.failure})")
 
     def _response(self, response):
         self.responses.append(response)

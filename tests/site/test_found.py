@@ -17,6 +17,8 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "book" / "_ext"))
 
 from found import write_for_crawlers
 
+pytestmark = pytest.mark.builds
+
 BOOK = Path(__file__).parents[2] / "book"
 PAGES = sorted(path.stem for path in BOOK.iterdir() if path.suffix in (".ipynb", ".md"))
 ADDRESS = "https://someone.github.io/fork/"  # of conftest's fork

@@ -18,6 +18,8 @@ from launch import ways_to_run, ways_to_the_source
 from published_notebooks import published_notebook
 from repository import Repository, find_repository
 
+pytestmark = pytest.mark.builds
+
 BOOK = Path(__file__).parents[2] / "book"
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 REPOSITORY = Repository(

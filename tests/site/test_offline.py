@@ -6,6 +6,8 @@ import pytest
 
 from tools.offline import NAME, write_offline
 
+pytestmark = pytest.mark.builds
+
 # Whether the equations stand on the page, in the book's own font.
 EQUATIONS = """
 async () => {

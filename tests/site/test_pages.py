@@ -34,7 +34,10 @@ def test_page(visit, site, page_name, theme, width):
         )
         v.mount_all()
         too_wide = v.page.evaluate(TOO_WIDE)
-        violations = Axe().run(v.page).response["violations"]
+        # Colours differ between the themes, not between the widths, and take most of the time.
+        colours = (theme, width) in [("light", LAPTOP), ("dark", PHONE)]
+        rules = {"color-contrast": {"enabled": colours}}
+        violations = Axe().run(v.page, options={"rules": rules}).response["violations"]
         v.assert_no_trouble()
         assert not too_wide, "\n".join(too_wide)
         assert not violations, "\n".join(map(told, violations))

@@ -20,6 +20,8 @@ import pytest
 import traitlets
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
+pytestmark = pytest.mark.builds
+
 ROOT = Path(__file__).parents[2]
 VIEW = "application/vnd.jupyter.widget-view+json"
 STATE = "application/vnd.jupyter.widget-state+json"
