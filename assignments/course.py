@@ -1,0 +1,100 @@
+"""The course as nbgrader wants it: the source notebooks with a class's seed, and what it makes."""
+
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+from nbgrader.apps.api import NbGraderAPI
+from nbgrader.coursedir import CourseDirectory
+from traitlets.config import Config
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "assignments" / "source"
+sys.path.insert(0, str(ROOT / "book" / "_ext"))  # it is no package: Sphinx imports from it
+
+from published_notebooks import published_notebook  # noqa: E402
+from repository import find_repository  # noqa: E402
+
+SEED_CELL = "class-seed"
+SEED = re.compile(r"^CLASS_SEED = (\d+)", re.MULTILINE)
+
+
+def settings(root: Path) -> Config:
+    """nbgrader's: where the course lies, and what is told to a learner where an answer is due."""
+    config = Config()
+    config.CourseDirectory.root = str(root)
+    config.CourseDirectory.course_id = "attention"
+    config.CourseDirectory.db_url = f"sqlite:///{root / 'gradebook.db'}"
+    return config
+
+
+def make_course(root: Path, seed: int, source: Path = SOURCE) -> tuple[list[str], str]:
+    """Write a class's sources and, by nbgrader, its release notebooks and its gradebook.
+
+    Args:
+        root: the course's folder; `source` and `release` in it are written anew, the gradebook is
+            brought up to date.
+        seed: the class's own, from which every number of the assignments is drawn.
+        source: the folder of the assignments, each `name/name.ipynb`.
+
+    Returns:
+        The names of the assignments, and the address that the notebooks install the package from,
+        empty where no repository on GitHub is known.
+
+    Raises:
+        ValueError: a source notebook that is not as it must be, or that nbgrader refuses.
+    """
+    names = sorted(path.stem for path in source.glob("*/*.ipynb") if path.stem == path.parent.name)
+    if not names:
+        raise ValueError(f"there are no assignments in {source}")
+    # nbgrader starts alembic by its name alone
+    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    repository = find_repository(ROOT)
+    for folder in ("source", "release"):
+        shutil.rmtree(root / folder, ignore_errors=True)
+    for name in names:
+        text = (source / name / f"{name}.ipynb").read_text("utf-8")
+        try:
+            text = published_notebook(text, repository) if repository else text
+            text = nbformat.writes(with_seed(nbformat.reads(text, as_version=4), seed))
+        except ValueError as error:
+            raise ValueError(f"{name}.ipynb: {error}") from None
+        (root / "source" / name).mkdir(parents=True)
+        (root / "source" / name / f"{name}.ipynb").write_text(text, "utf-8")
+        generate(root, name)
+    return names, f"{repository.url}@{repository.commit}" if repository else ""
+
+
+def generate(root: Path, name: str) -> None:
+    config = settings(root)
+    api = NbGraderAPI(CourseDirectory(config=config), config=config)
+    made = api.generate_assignment(name)
+    if not made["success"]:
+        raise ValueError(f"nbgrader refuses {name}:\n{made.get('log')}\n{made.get('error', '')}")
+    path = root / "release" / name / f"{name}.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    notebook.metadata = NotebookNode(
+        kernelspec={"display_name": "Python 3", "language": "python", "name": "python3"},
+        language_info={"name": "python"},
+    )
+    path.write_text(nbformat.writes(notebook) + "\n", "utf-8")
+
+
+def with_seed(notebook: NotebookNode, seed: int) -> NotebookNode:
+    """The notebook with the class's seed in the cell that is there for it. It is changed."""
+    for cell in notebook.cells:
+        if grade_id(cell) == SEED_CELL and len(SEED.findall(cell.source)) == 1:
+            cell.source = SEED.sub(f"CLASS_SEED = {seed}", cell.source)
+            return notebook
+    raise ValueError(f"it has no cell {SEED_CELL} with one line CLASS_SEED = 0")
+
+
+def grade_id(cell: NotebookNode) -> str | None:
+    """nbgrader's name of a cell, None where it has none."""
+    named = cell.metadata.get("nbgrader")
+    found = named.get("grade_id") if isinstance(named, dict) else None
+    return found if isinstance(found, str) else None

@@ -1,0 +1,110 @@
+"""The kernel that runs a student's notebook: it limits itself, then becomes ipykernel.
+
+    python -m assignments.kernel full -f connection.json     as grade.py starts it
+    python -m assignments.kernel limits -f connection.json
+
+`limits`, on every system: processor time, the size of a file, no core dump, and on Linux memory.
+It stops accidents, not intent.
+
+`full`, on Linux, is that and: files are read beneath Python, its packages, the system's libraries
+and the folder of `attention` alone, and written in the kernel's own folder alone (Landlock); no
+process is started, no program executed, no connection opened, no process outside signalled, no
+mode or owner changed (seccomp); root's capabilities are dropped.
+
+What this does not protect from. The student's code shares a process with the tests, so it can read
+the hidden tests while they run, rebind what they call and fake their outcome: a grade by machine is
+an aid, and replaces no look at code with a surprising one. It can fill the disk that its folder is
+on with many files until its time is over, take a core for that time, learn the names and sizes of
+files that it knows where to look for, and use a flaw of the Linux kernel or of a library. Against
+those, grade in a container without a network.
+"""
+
+import os
+import resource
+import sys
+import sysconfig
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+from assignments import landlock, seccomp
+
+CPU_SECONDS = 300
+MEMORY = 2 * 2**30  # bytes, beyond what Python and torch have mapped
+FILE_SIZE = 16 * 2**20
+SYSTEM = [
+    *("/usr/lib", "/usr/lib64", "/lib", "/lib64", "/usr/share/zoneinfo", "/usr/share/fonts"),
+    *("/etc/ld.so.cache", "/etc/localtime", "/etc/fonts", "/etc/mime.types", "/dev/urandom"),
+    *("/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/sys/devices/system/cpu"),
+]
+
+
+def readable() -> Iterator[Path]:
+    """Python, its packages, the system's libraries, and where `attention` lies."""
+    yield from map(Path, SYSTEM)
+    for prefix in (sys.prefix, sys.base_prefix):
+        # The prefix of a system's own Python is /usr, beside which the administrator keeps more.
+        if Path(prefix) not in (Path("/usr"), Path("/usr/local")):
+            yield Path(prefix).resolve()
+    for place in ("stdlib", "platstdlib", "purelib", "platlib"):
+        yield Path(sysconfig.get_path(place)).resolve()
+    yield Path(find_spec("attention").origin).resolve().parents[1]
+
+
+def limit() -> None:
+    for what, most in [
+        (resource.RLIMIT_CPU, CPU_SECONDS),
+        (resource.RLIMIT_FSIZE, FILE_SIZE),
+        (resource.RLIMIT_CORE, 0),
+    ]:
+        resource.setrlimit(what, (most, most))
+
+
+def limit_memory() -> None:
+    """Count from what torch has mapped, which is a gigabyte or twelve with its build."""
+    mapped = Path("/proc/self/statm")
+    if mapped.exists():
+        most = int(mapped.read_text().split()[0]) * resource.getpagesize() + MEMORY
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
+def restrict(folder: Path) -> None:
+    """Raises OSError where the system refuses, ValueError where it would not help."""
+    course = Path(__file__).resolve().parent
+    places = list(readable())
+    if opened := [place for place in places if course.is_relative_to(place)]:
+        raise ValueError(
+            f"Python's packages lie in {opened[0]}, and so do the solutions in {course}: the "
+            "sandbox cannot open the one without the other. Put the environment into .venv."
+        )
+    seccomp.give_up_privileges()
+    landlock.restrict(places, [folder, Path("/dev/null")])
+    seccomp.restrict()
+
+
+def main() -> None:
+    mode = sys.argv.pop(1)
+    repository = str(Path(__file__).resolve().parents[1])
+    sys.path[:] = [place for place in sys.path if place not in ("", repository)]
+    os.environ.pop("PYTHONPATH", None)
+    limit()
+    if mode == "full":
+        restrict(Path(os.environ["HOME"]))
+    from ipykernel import kernelapp
+
+    class Output(kernelapp.IOPubThread):
+        """Opens no TCP port for the output of child processes, since there are none."""
+
+        def __init__(self, *arguments: object, **settings: object) -> None:
+            super().__init__(*arguments, **{**settings, "pipe": False})
+
+    kernelapp.IOPubThread = Output
+    try:
+        import torch  # noqa: F401
+    finally:
+        limit_memory()
+    kernelapp.IPKernelApp.launch_instance()
+
+
+if __name__ == "__main__":
+    main()

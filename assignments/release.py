@@ -1,0 +1,65 @@
+"""Make what students get: their notebooks, without solutions and hidden tests, a zip each.
+
+    python -m assignments.release 2027
+
+writes every assignment with the class's seed in it to `_build/assignments/`. The same seed and the
+same commit make the same bytes. What nbgrader needs for it lies in `_build/course/`, solutions
+included: hand out nothing from there.
+"""
+
+import shutil
+import sys
+import zipfile
+from pathlib import Path
+
+from assignments.course import ROOT, SOURCE, make_course
+
+BUILD = ROOT / "_build"
+
+
+def release(target: Path, work: Path, seed: int, source: Path = SOURCE) -> tuple[list[Path], str]:
+    """Write `name.ipynb` and `name.zip` for every assignment into the folder `target`.
+
+    Returns:
+        The zips, and the address that the notebooks install the package from, or "".
+    """
+    shutil.rmtree(work, ignore_errors=True)
+    shutil.rmtree(target, ignore_errors=True)
+    names, published = make_course(work, seed, source)
+    target.mkdir(parents=True)
+    zips = []
+    for name in names:
+        notebook = (work / "release" / name / f"{name}.ipynb").read_bytes()
+        (target / f"{name}.ipynb").write_bytes(notebook)
+        zips.append(target / f"{name}.zip")
+        with zipfile.ZipFile(zips[-1], "w") as archive:
+            entry = zipfile.ZipInfo(f"{name}.ipynb")  # of 1 January 1980
+            entry.external_attr = 0o644 << 16  # who may read it, on a system that asks
+            archive.writestr(entry, notebook, zipfile.ZIP_DEFLATED)
+    return zips, published
+
+
+def main(arguments: list[str]) -> int:
+    try:
+        seed = int(arguments[0])
+        if seed < 1:
+            raise ValueError
+    except (IndexError, ValueError):
+        print("Give the class a number of its own, from 1: make assignments CLASS_SEED=2027")
+        return 2
+    zips, published = release(BUILD / "assignments", BUILD / "course", seed)
+    for path in zips:
+        print(f"{path.relative_to(ROOT)}: {path.stat().st_size / 1e3:.0f} kB")
+    print(f"The class's seed is {seed}; `make grade` finds it again in what comes back.")
+    if published:
+        print(f"In Colab they install the package from {published}.")
+    else:
+        print(
+            "No repository on GitHub is known here, so that they run only where `attention` is "
+            "installed: set GITHUB_REPOSITORY=you/your-fork, or release from a clone of it."
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

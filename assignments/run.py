@@ -1,0 +1,226 @@
+"""Run a student's notebook in the sandboxed kernel, within limits of time and of output."""
+
+import asyncio
+import json
+import os
+import re
+import signal
+import sys
+import tempfile
+from contextlib import suppress
+from time import monotonic
+
+import zmq.asyncio
+from jupyter_client import AsyncKernelManager
+from jupyter_client.kernelspec import KernelSpec
+from nbclient import NotebookClient
+from nbclient.exceptions import CellTimeoutError, DeadKernelError
+from nbformat import NotebookNode
+from nbformat.v4 import new_output
+from traitlets import Unicode
+
+from assignments.course import ROOT, grade_id
+
+CELL_SECONDS = 30
+NOTEBOOK_SECONDS = 240
+STARTUP_SECONDS = 120
+STARTS = 4  # of a kernel, for one notebook
+OUTPUT = 500_000  # characters of one cell
+ERROR = 4000  # characters of an error's message
+MESSAGE = 16 * 2**20  # bytes: a kernel that sends a longer one is cut off
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+context = zmq.asyncio.Context()
+context.setsockopt(zmq.MAXMSGSIZE, MESSAGE)
+
+
+class Kernel(AsyncKernelManager):
+    mode = Unicode()
+
+    @property
+    def kernel_spec(self) -> KernelSpec:
+        command = [sys.executable, "-m", "assignments.kernel", self.mode, "-f", "{connection_file}"]
+        return KernelSpec(argv=command, display_name="Python 3", language="python")
+
+
+class Client(NotebookClient):
+    """Keeps what each cell's run came to, and no more output than is read."""
+
+    def __init__(self, notebook: NotebookNode, **settings: object) -> None:
+        super().__init__(notebook, **settings)
+        self.on_cell_executed = self.keep_reply
+        self.replies = {}
+        self.sizes = {}
+
+    def keep_reply(self, cell_index: int, execute_reply: dict, **_: object) -> None:
+        self.replies[cell_index] = execute_reply["content"]
+
+    def process_message(
+        self, msg: dict, cell: NotebookNode, cell_index: int
+    ) -> NotebookNode | None:
+        kind, content = msg["msg_type"], msg["content"]
+        if kind == "error":
+            content["evalue"] = content["evalue"][:ERROR]
+            content["traceback"] = [line[:ERROR] for line in content["traceback"][-100:]]
+        elif kind not in ("status", "execute_input"):
+            if kind.startswith("comm_"):  # a widget's, which no page shows
+                return None
+            size = self.sizes.get(cell_index, 0)
+            self.sizes[cell_index] = size + len(json.dumps(content, default=str))
+            if self.sizes[cell_index] > OUTPUT:
+                if size <= OUTPUT:
+                    cell.outputs.append(new_output("stream", text="… (the rest is cut off)\n"))
+                return None
+        return super().process_message(msg, cell, cell_index)
+
+
+class Stopped(Exception):
+    """The kernel ended in a cell, or could not be stopped otherwise."""
+
+    def __init__(self, cell: int, why: str) -> None:
+        self.cell, self.why = cell, why
+
+
+async def run(notebook: NotebookNode, mode: str) -> list[str]:
+    """Run all cells, as far as it goes; their outputs are in the notebook afterwards.
+
+    A cell that ends its kernel, or that has to be stopped, has an error and its points are lost.
+    After a kernel's end the notebook is run once more without that cell, so that the cells after it
+    are seen too.
+
+    mode: "full" or "limits", see kernel.py.
+
+    Returns:
+        What there is to say about it, in words.
+
+    Raises:
+        RuntimeError: no kernel starts.
+    """
+    left_out, deadline = {}, monotonic() + NOTEBOOK_SECONDS
+    for _ in range(STARTS):
+        try:
+            await run_once(notebook, mode, left_out, deadline)
+            break
+        except Stopped as stopped:
+            left_out[stopped.cell] = stopped.why
+    else:
+        mark_rest(notebook, left_out, "was not run: kernel after kernel had ended before it")
+    return [f"{called(notebook, place)} {why}" for place, why in sorted(left_out.items())]
+
+
+async def run_once(
+    notebook: NotebookNode, mode: str, left_out: dict[int, str], deadline: float
+) -> None:
+    for place, cell in enumerate(notebook.cells):
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+            if place in left_out:
+                cell.outputs = [failure(left_out[place])]
+    # The folder's name is short: the path of a socket has 107 characters at most.
+    with tempfile.TemporaryDirectory(prefix="kernel-", ignore_cleanup_errors=True) as folder:
+        kernel = Kernel(
+            mode=mode,
+            context=context,
+            transport="ipc",
+            connection_file=f"{folder}/kernel.json",
+        )
+        client = Client(
+            notebook,
+            km=kernel,
+            allow_errors=True,
+            timeout_func=lambda _: max(min(CELL_SECONDS, deadline - monotonic()), 0.1),
+            interrupt_on_timeout=True,
+            error_on_timeout={"ename": "Timeout", "evalue": "", "traceback": []},
+            raise_on_iopub_timeout=True,
+            iopub_timeout=10,
+            startup_timeout=STARTUP_SECONDS,
+            coalesce_streams=True,
+            record_timing=False,
+            store_widget_state=False,
+            extra_arguments=["--HistoryManager.hist_file=:memory:"],
+        )
+        with tempfile.TemporaryFile() as told:
+            try:
+                await start(kernel, client, folder, told)
+                for place, cell in enumerate(notebook.cells):
+                    if cell.cell_type != "code" or place in left_out or not cell.source.strip():
+                        continue
+                    if monotonic() > deadline:
+                        why = f"was not run: the notebook's {NOTEBOOK_SECONDS} s were over"
+                        mark_rest(notebook, left_out, why, place)
+                        return
+                    await run_cell(client, cell, place, left_out)
+            finally:
+                await end(kernel, client)
+
+
+async def start(kernel: Kernel, client: Client, folder: str, told: object) -> None:
+    try:
+        await kernel.start_kernel(
+            env={
+                "HOME": folder,
+                "TMPDIR": folder,
+                "PATH": os.defpath,
+                "PYTHONPATH": str(ROOT),
+                "LANG": "C.UTF-8",
+                "OMP_NUM_THREADS": "1",  # as many kernels run side by side as there are cores
+                "OPENBLAS_NUM_THREADS": "1",
+                "PYTHONDONTWRITEBYTECODE": "1",
+            },
+            cwd=folder,
+            stdout=told,
+            stderr=told,
+            extra_arguments=client.extra_arguments,
+        )
+        await client.async_start_new_kernel_client()
+    except RuntimeError as error:
+        told.seek(0)
+        lines = told.read().decode(errors="replace").strip().splitlines()
+        raise RuntimeError(f"no kernel starts: {lines[-1] if lines else error}") from None
+
+
+async def run_cell(
+    client: Client, cell: NotebookNode, place: int, left_out: dict[int, str]
+) -> None:
+    try:
+        await client.async_execute_cell(cell, place)
+    except DeadKernelError:
+        raise Stopped(place, "ended its kernel") from None
+    except CellTimeoutError:
+        raise Stopped(place, "could not be stopped, so that its kernel was ended") from None
+    reply = client.replies[place]
+    if reply["status"] == "ok":
+        return
+    if reply["ename"] == "Timeout":
+        left_out[place] = f"was stopped after {CELL_SECONDS} s"
+        cell.outputs = [o for o in cell.outputs if o.output_type != "error"]
+        cell.outputs.append(failure(left_out[place]))
+    elif not any(output.output_type == "error" for output in cell.outputs):
+        cell.outputs.append(failure(f"raised {reply['ename']}: {reply['evalue'][:ERROR]}"))
+
+
+async def end(kernel: Kernel, client: Client) -> None:
+    with suppress(ProcessLookupError, AttributeError, TypeError):  # or it never started
+        os.killpg(kernel.provisioner.pgid, signal.SIGKILL)
+    if client.kc is not None:
+        client.kc.stop_channels()
+    with suppress(Exception):
+        await asyncio.wait_for(kernel.shutdown_kernel(now=True), timeout=20)
+
+
+def mark_rest(notebook: NotebookNode, left_out: dict[int, str], why: str, start: int = 0) -> None:
+    """Give every cell from here on that was not run an error: nbgrader counts silence as right."""
+    for place, cell in enumerate(notebook.cells[start:], start):
+        if cell.cell_type == "code" and not cell.outputs and cell.execution_count is None:
+            cell.outputs = [failure(why)]
+            if grade_id(cell):
+                left_out[place] = why
+
+
+def failure(why: str) -> NotebookNode:
+    return new_output("error", ename="NotGraded", evalue=why, traceback=[f"This cell {why}."])
+
+
+def called(notebook: NotebookNode, place: int) -> str:
+    name = grade_id(notebook.cells[place])
+    return f"`{name}`" if name else f"cell {place + 1}"
