@@ -117,13 +117,13 @@ def project_from(x, weight, bias, which):
         says="bias=None",
     ),
     Mistake(
-        "the new word in front",
+        "the new token in front",
         cell="with-one-more",
         code="""
 def with_one_more(keys, new, w, b):
     return torch.cat([(new @ w + b).unsqueeze(1), keys], dim=1)
 """,
-        says="The new word stands first",
+        says="The new token stands first",
     ),
     Mistake(
         "all keys projected again",
@@ -156,7 +156,7 @@ def with_one_more(keys, new, w, b):
         says="An input is changed in place",
     ),
     Mistake(
-        "the new word as it is",
+        "the new token as it is",
         cell="with-one-more",
         code="""
 def with_one_more(keys, new, w, b):

@@ -95,14 +95,14 @@ def unpack(fused, n_heads):
         says="a `view` straight to the final shape",
     ),
     Mistake(
-        "heads taken out of the words",
+        "heads taken out of the tokens",
         cell="unpack",
         code="""
 def unpack(fused, n_heads):
     batch, seq, width = fused.shape
     return fused.view(batch, n_heads, seq, 3, -1).permute(3, 0, 1, 2, 4)
 """,
-        says="You take the heads out of the words",
+        says="You take the heads out of the tokens",
     ),
     Mistake(
         "every third number",
@@ -122,7 +122,7 @@ def unpack(fused, n_heads):
     batch, seq, width = fused.shape
     return fused.view(batch, seq, n_heads, 3, -1).permute(3, 0, 1, 2, 4)
 """,
-        says="Heads and words have not changed places",
+        says="Heads and tokens have not changed places",
     ),
     Mistake(
         "the batch in front",
