@@ -7,6 +7,7 @@ each block under a small mask: n/block products of block × n_keys scores take t
 The result is exact, as long as the list holds every key that the pattern allows.
 """
 
+import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional as F
@@ -31,6 +32,22 @@ def check_one_sequence(
         )
     if mask is not None:
         check_padding_mask(mask, (*query.shape[:-1], key.shape[-2]), mechanism)
+
+
+NUMBERS_AT_ONCE = 2**20  # 4 MB in float32
+
+
+def how_many_at_once(blocks: int, numbers: int, x: Tensor) -> int:
+    """How many of these blocks are computed together, where each makes so many numbers.
+
+    On a CPU the system hands out memory of tens of megabytes anew for every tensor, and clearing it
+    takes as long as the arithmetic. What few blocks need is used again by the next few and stays in
+    the processor's cache. With gradients all of it is kept for the way back, and an accelerator
+    keeps its memory and is quickest with all blocks at once: then there is one piece.
+    """
+    if torch.is_grad_enabled() or not x.is_cpu:
+        return blocks
+    return max(1, NUMBERS_AT_ONCE // numbers)
 
 
 def attend_in_blocks(
@@ -58,7 +75,8 @@ def attend_in_blocks(
         The output, (batch, heads, seq, d_value).
 
     Cost:
-        O(seq · n_keys · d_key) time; O(seq · n_keys · (1 + d_key / block)) memory.
+        O(seq · n_keys · d_key) time. O(seq · (n_keys + d_key)) memory, the first for `allowed`;
+        with gradients, and on an accelerator, O(seq · n_keys · (1 + d_key / block)).
 
     Source:
         Zaheer et al. 2020 (BigBird), appendix D, for gathering keys block by block.
@@ -74,22 +92,33 @@ def attend_in_blocks(
     """
     batch, heads, seq, _ = query.shape
     blocks, block, n_keys = allowed.shape
-
-    def gather(x: Tensor) -> Tensor:
-        rows = x.transpose(1, 2).index_select(1, listed.flatten())
-        return rows.reshape(batch * blocks, n_keys, heads, -1).transpose(1, 2)
-
-    # Blocks join the batch axis: (batch·blocks, heads, block, d_key).
     spare = blocks * block - seq
-    queries = (F.pad(query, (0, 0, 0, spare)) if spare else query).transpose(1, 2)
-    queries = queries.reshape(batch * blocks, block, heads, -1).transpose(1, 2)
-    may_attend = allowed[None, :, None]  # (1, blocks, 1, block, n_keys)
+    query = F.pad(query, (0, 0, 0, spare)) if spare else query
+    key, value = key.contiguous(), value.contiguous()  # else index_select copies them in each piece
     if mask is not None:
-        unpadded = mask.expand(*(1,) * (4 - mask.ndim), *mask.shape[:-1], seq)[..., listed]
-        may_attend = may_attend & unpadded.permute(0, 3, 1, 2, 4)  # (batch, blocks, heads, 1, …)
-    may_attend = may_attend.expand(batch, *may_attend.shape[1:]).flatten(0, 1)
+        mask = mask.expand(*(1,) * (4 - mask.ndim), *mask.shape[:-1], seq)
 
-    output = fused_attention(queries, gather(key), gather(value), may_attend)
-    return (
-        output.transpose(1, 2).reshape(batch, -1, heads, value.shape[-1])[:, :seq].transpose(1, 2)
-    )
+    def in_blocks(
+        x: Tensor, blocks: int
+    ) -> Tensor:  # they join the batch: (batch·blocks, heads, …)
+        return x.unflatten(2, (blocks, -1)).transpose(1, 2).flatten(0, 1)
+
+    of_a_key = key.shape[-1] + value.shape[-1] + block  # numbers: fetched, and what the mask has
+    at_once = how_many_at_once(blocks, batch * heads * n_keys * of_a_key, query)
+    outputs = []
+    for queries, keys, may_attend in zip(
+        query.split(at_once * block, dim=2),
+        listed.split(at_once),
+        allowed[None, :, None].split(at_once, dim=1),  # (1, blocks, 1, block, n_keys)
+        strict=True,
+    ):
+        few = len(keys)
+        if mask is not None:
+            unpadded = mask[..., keys].permute(0, 3, 1, 2, 4)  # (batch, blocks, heads, 1, n_keys)
+            may_attend = may_attend & unpadded
+        may_attend = may_attend.expand(batch, *may_attend.shape[1:]).flatten(0, 1)
+        queries = in_blocks(queries, few)
+        k, v = (in_blocks(x.index_select(2, keys.flatten()), few) for x in (key, value))
+        output = fused_attention(queries, k, v, may_attend)
+        outputs.append(output.transpose(1, 2).reshape(batch, few * block, heads, -1))
+    return torch.cat(outputs, dim=1)[:, :seq].transpose(1, 2)

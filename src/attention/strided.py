@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from attention.arguments import check_size
-from attention.blocks import check_one_sequence
+from attention.blocks import check_one_sequence, how_many_at_once
 
 
 def strided_mask(seq: int, stride: int) -> Bool[Tensor, "seq seq"]:
@@ -43,6 +43,22 @@ def strided_mask(seq: int, stride: int) -> Bool[Tensor, "seq seq"]:
     check_size("stride", stride)
     distance = torch.arange(seq)[:, None] - torch.arange(seq)
     return (distance >= 0) & ((distance <= stride) | (distance % stride == 0))
+
+
+def attend_undivided(
+    query: Float[Tensor, "batch heads group query d_key"],
+    key: Float[Tensor, "batch heads group key d_key"],
+    value: Float[Tensor, "batch heads group key d_value"],
+    unpadded: Bool[Tensor, "_ _ group key 1"],
+    pattern: Bool[Tensor, "query key"],
+    least: Tensor,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Σ exp(score - largest) · value, Σ exp(score - largest), and the largest score or `least`."""
+    scores = query @ key.transpose(-2, -1)
+    scores.masked_fill_(~(pattern & unpadded.transpose(-2, -1)), -math.inf)
+    largest = scores.detach().amax(-1, keepdim=True).clamp(min=least)
+    scores.sub_(largest).exp_()  # in place: fresh memory takes longer than the arithmetic
+    return scores @ value, scores.sum(-1, keepdim=True), largest
 
 
 def strided_attention(
@@ -72,7 +88,8 @@ def strided_attention(
         ValueError: for another number of queries than keys and a mask that differs between queries.
 
     Cost:
-        O(n · (stride + n/stride) · d_key) time, O(n · (stride + n/stride)) memory.
+        O(n · (stride + n/stride) · d_key) time. O(n · d_key) memory; with gradients, and on an
+        accelerator, O(n · (stride + n/stride + d_key)).
 
     Source:
         Child et al. 2019, §4.3.
@@ -87,7 +104,7 @@ def strided_attention(
     """
     check_one_sequence(query, key, value, mask, "strided attention")
     check_size("stride", stride)
-    seq, device = query.shape[-2], query.device
+    seq = query.shape[-2]
     stride = min(stride, seq)
     n_rows = math.ceil(seq / stride)
     spare = n_rows * stride - seq
@@ -99,34 +116,35 @@ def strided_attention(
     def columns(x: Tensor) -> Tensor:  # (..., row, column, width) -> (..., column, row, width)
         return x.transpose(-3, -2)
 
-    query = F.pad(query / math.sqrt(query.shape[-1]), (0, 0, 0, spare))
-    query = query.unflatten(-2, (n_rows, stride))  # (..., row, column, d_key)
-    near_keys, near_values = pairs(key), pairs(value)
-    far_keys, far_values = (columns(x[..., stride:, :]) for x in (near_keys, near_values))
-    near = query @ near_keys.transpose(-2, -1)  # (..., row, column, 2·stride)
-    far = columns(query) @ far_keys.transpose(-2, -1)  # (..., column, row, n_rows)
+    def few_at_once(*tensors: Tensor) -> zip:  # cut in the same places along the axis of groups
+        query, key, *_ = tensors
+        numbers = query.shape[:2].numel() * query.shape[3] * key.shape[3]  # scores of a group
+        at_once = how_many_at_once(query.shape[2], numbers, query)
+        return zip(*(x.split(at_once, dim=2) for x in tensors), strict=True)
 
     # Near are the last stride keys and the query's own, counted from the row before's first. Of the
     # column, its own row and the row before are near already, so that far leaves both out.
-    column = torch.arange(stride, device=device)[:, None]
-    reach = torch.arange(2 * stride, device=device)
-    is_near = ((reach >= column) & (reach <= column + stride)).repeat(n_rows, 1, 1)
-    is_near[0, :, :stride] = False  # there is no row before the first
-    is_far = torch.ones(n_rows, n_rows, dtype=torch.bool, device=device).tril(-2)
-    if mask is not None:
-        unpadded = pairs(mask.expand(*mask.shape[:-1], seq).transpose(-2, -1))
-        is_near = is_near & unpadded.transpose(-2, -1)
-        is_far = is_far & columns(unpadded[..., stride:, :]).transpose(-2, -1)
-    near.masked_fill_(~is_near, -math.inf)
-    far.masked_fill_(~is_far, -math.inf)
+    reach = torch.ones(stride, 2 * stride, dtype=torch.bool, device=query.device)
+    is_near = reach.triu() & reach.tril(stride)
+    is_far = torch.ones(n_rows, n_rows, dtype=torch.bool, device=query.device).tril(-2)
 
-    # One softmax over both parts: they share the largest score and the total. Written over the
-    # scores, since fresh memory of their size takes longer than the arithmetic.
-    largest = torch.maximum(near.amax(-1, keepdim=True), columns(far.amax(-1, keepdim=True)))
-    largest = largest.detach().clamp(min=torch.finfo(near.dtype).min)  # -inf - -inf would be NaN
-    near.sub_(largest).exp_()
-    far.sub_(columns(largest)).exp_()
-    total = near.sum(-1, keepdim=True) + columns(far.sum(-1, keepdim=True))
-    output = (near @ near_values).add_(columns(far @ far_values))
-    output = output / torch.where(total == 0, 1.0, total)  # nothing to attend to: 0 / 1
+    unpadded = torch.ones(1, 1, 1, seq, dtype=torch.bool, device=query.device)
+    unpadded = (unpadded if mask is None else unpadded & mask).transpose(-2, -1)
+    query = F.pad(query / math.sqrt(query.shape[-1]), (0, 0, 0, spare))
+    query = query.unflatten(-2, (n_rows, stride))  # (..., row, column, d_key)
+    near = [query, *(pairs(x) for x in (key, value, unpadded))]
+    far = [columns(x) for x in (query, *(x[..., stride:, :] for x in near[1:]))]
+
+    lowest = query.new_full((), torch.finfo(query.dtype).min)  # -inf - -inf would be NaN
+    far = [attend_undivided(*few, is_far, lowest) for few in few_at_once(*far)]
+    far = [columns(torch.cat(parts, dim=2)) for parts in zip(*far, strict=True)]
+    outputs = []
+    for *few, far_sum, far_total, far_largest in few_at_once(*near, *far):
+        near_sum, near_total, largest = attend_undivided(*few, is_near, far_largest)
+        # One softmax over both parts: they share the largest score and the total.
+        share = (far_largest - largest).exp()
+        total = near_total + far_total * share
+        output = near_sum + far_sum * share
+        outputs.append(output / torch.where(total == 0, 1.0, total))  # nothing to attend to: 0 / 1
+    output = torch.cat(outputs, dim=2)
     return output.flatten(-3, -2)[..., :seq, :]

@@ -1,6 +1,7 @@
 """What the tests of all sparse computations compare with and measure."""
 
 from collections.abc import Callable
+from unittest import mock
 
 import torch
 from torch import Tensor
@@ -35,12 +36,18 @@ def paddings(seq: int, *, batch: int = 2, heads: int = 2) -> dict[str, Tensor | 
 
 
 def assert_equals_dense(attend: Callable, pattern: Tensor, inputs: list[Tensor], padding) -> None:
-    """Compare output and gradients with dense attention under the pattern's mask."""
+    """Compare output and gradients with dense attention under the pattern's mask.
+
+    Without gradients the work is done in pieces: here of one block each, and of a few.
+    """
     before = [x.detach().clone() for x in inputs]
     output = attend(*inputs, padding)
     mask = pattern[None, None] if padding is None else pattern & padding
     expected, _ = scaled_dot_product_attention(*inputs, mask.expand(*mask.shape[:-1], len(pattern)))
     assert_close(output, expected)
+    for numbers in (1, 200):
+        with torch.no_grad(), mock.patch("attention.blocks.NUMBERS_AT_ONCE", numbers):
+            assert_close(attend(*inputs, padding), expected)
     for ours, theirs in zip(
         gradients([output], inputs), gradients([expected], inputs), strict=True
     ):
@@ -51,14 +58,28 @@ def assert_equals_dense(attend: Callable, pattern: Tensor, inputs: list[Tensor],
 class LargestTensor(TorchDispatchMode):
     """Watches every tensor that is made, also on the way back."""
 
-    numel = 0
+    numel = floats = 0
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         """Run the operation and look at what it returns."""
         result = function(*args, **(kwargs or {}))
-        sizes = [x.numel() for x in tree_leaves(result) if isinstance(x, Tensor)]
-        self.numel = max(self.numel, *sizes, 0)
+        for tensor in tree_leaves(result):
+            if isinstance(tensor, Tensor):
+                self.numel = max(self.numel, tensor.numel())
+                if tensor.is_floating_point():
+                    held = tensor.untyped_storage().nbytes() // tensor.itemsize  # views hold less
+                    self.floats = max(self.floats, held)
         return result
+
+
+def largest_piece(attend: Callable, seq: int, numbers: int) -> int:
+    """How many floats the largest tensor has that is made without gradients, in such pieces."""
+    inputs = [torch.randn(1, 2, seq, 2) for _ in range(3)]
+    padding = (torch.arange(seq) > 2)[None, None, None]
+    pieces = mock.patch("attention.blocks.NUMBERS_AT_ONCE", numbers)
+    with pieces, LargestTensor() as watch, torch.no_grad():
+        attend(*inputs, padding)
+    return watch.floats
 
 
 def largest_tensor(attend: Callable, seq: int) -> int:

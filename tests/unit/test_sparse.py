@@ -16,6 +16,7 @@ from attention.sparse_patterns import (
 from tests.unit.cases import ULPS_OF_GRADIENTS, assert_close
 from tests.unit.sparse_cases import (
     assert_equals_dense,
+    largest_piece,
     largest_tensor,
     paddings,
     qkv,
@@ -112,6 +113,13 @@ def test_no_tensor_of_query_times_key_numbers_is_made(parts):
     """The largest is that of the listed keys: n times window, block, global and random keys."""
     largest = largest_tensor(lambda *x: sparse_attention(*x, **parts, block=32), 1000)
     assert 1000 * 2 <= largest <= 1024 * (16 + 32 + 2 + 8)
+
+
+@pytest.mark.parametrize("parts", PARTS.values(), ids=list(PARTS))
+def test_without_gradients_no_tensor_outgrows_a_piece(parts):
+    """Queries and output, (2, 1024, 2), are the largest; gathered keys and masks fit a piece."""
+    largest = largest_piece(lambda *x: sparse_attention(*x, **parts, block=32), 1000, numbers=2000)
+    assert largest == 2 * 1024 * 2
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss counts differently elsewhere")

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from attention.strided import strided_attention, strided_mask
 from tests.unit.sparse_cases import (
     assert_equals_dense,
+    largest_piece,
     largest_tensor,
     paddings,
     qkv,
@@ -40,6 +41,12 @@ def test_no_tensor_of_query_times_key_numbers_is_made():
     """At stride ≈ √n a query has 2·stride near scores and n/stride far ones."""
     largest = largest_tensor(lambda *x: strided_attention(*x, stride=32), 1000)
     assert largest == 1024 * 2 * 32
+
+
+def test_without_gradients_no_tensor_outgrows_a_piece():
+    """Keys and values with a row before them, (2, 1056, 2), are the largest; scores fit a piece."""
+    largest = largest_piece(lambda *x: strided_attention(*x, stride=32), 1000, numbers=4100)
+    assert largest == 2 * 1056 * 2
 
 
 @pytest.mark.usefixtures("as_a_reader")
