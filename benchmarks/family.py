@@ -34,7 +34,7 @@ from attention.heads import merge_heads
 from attention.linear import linear_attention
 from attention.linformer import linformer_attention
 from attention.local_attention import LocalAttention
-from attention.lsh_attention import lsh_attention
+from attention.lsh import lsh_attention
 from attention.luong import LuongAttention
 from attention.online import tiled_attention
 from attention.performer import orthogonal_projection, performer_attention

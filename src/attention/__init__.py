@@ -13,10 +13,12 @@ from attention.feed_forward import FeedForward
 from attention.fixed import fixed_attention, fixed_mask
 from attention.grouped import GroupedQueryAttention
 from attention.heads import merge_heads, split_heads
+from attention.kernel import kernel_attention
 from attention.key_value_cache import KeyValueCache
 from attention.linear import elu_plus_one, linear_attention, linear_attention_step
 from attention.linformer import LinformerAttention, linformer_attention
 from attention.local_attention import LocalAttention
+from attention.lsh import lsh_attention
 from attention.luong import LuongAttention
 from attention.masks import causal_mask, padding_mask
 from attention.multihead import MultiHeadAttention
@@ -74,9 +76,11 @@ __all__ = [
     "fused_attention",
     "global_mask",
     "grouped_attention",
+    "kernel_attention",
     "linear_attention",
     "linear_attention_step",
     "linformer_attention",
+    "lsh_attention",
     "lsh_buckets",
     "merge_heads",
     "orthogonal_projection",

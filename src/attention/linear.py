@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from attention.kernel_attention import check_kernel_inputs, kernel_attention
+from attention.kernel import check_kernel_inputs, kernel_attention
 
 
 def elu_plus_one(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attention.arguments import check_size, check_vectors
-from attention.kernel_attention import check_kernel_inputs, kernel_attention
+from attention.kernel import check_kernel_inputs, kernel_attention
 
 
 def orthogonal_projection(

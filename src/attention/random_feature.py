@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from attention.arguments import check_vectors
-from attention.kernel_attention import check_kernel_inputs, kernel_attention
+from attention.kernel import check_kernel_inputs, kernel_attention
 
 
 def fourier_features(

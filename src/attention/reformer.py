@@ -1,11 +1,11 @@
 """Reformer: self-attention within hash buckets, with one projection for queries and keys.
 
 A layer of the Reformer differs from multi-head attention in two ways. Queries and keys come from
+A layer of the Reformer differs from multi-head attention in two ways. Queries and keys come from
 one projection, so that a token falls into one bucket as query and as key; sharing leaves no room to
-ask for another thing than one offers. And attention is LSH attention (`attention.lsh_attention`):
-a token attends to the tokens whose vectors have a similar direction, found by hashing and sorting
-in O(n log n) steps. The reversible layers of the paper save memory between layers and are no part
-of attention.
+ask for another thing than one offers. And attention is LSH attention (`lsh_attention`): a token
+attends to the tokens whose vectors have a similar direction, found by hashing and sorting in
+O(n log n) steps. The reversible layers of the paper save memory between layers and are no part of
 """
 
 import math
@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from attention.arguments import check_n_heads, check_size, check_vectors
 from attention.heads import merge_heads, split_heads
-from attention.lsh_attention import lsh_attention
+from attention.lsh import lsh_attention
 
 
 def lsh_buckets(

@@ -60,6 +60,18 @@ def test_public_names():
     assert set(promised.split()) <= set(attention.__all__) <= set(dir(attention))
 
 
+def test_no_public_name_is_a_module():
+    """Importing a module puts it into the package under its own name, over what had that name."""
+    print_modules = """
+import importlib, pkgutil, types, attention
+for module in pkgutil.iter_modules(attention.__path__):
+    if module.name != "explore" and module.name != "plots":  # they need what draws
+        importlib.import_module(f"attention.{module.name}")
+print(*(x for x in attention.__all__ if isinstance(getattr(attention, x), types.ModuleType)))
+"""
+    assert python(print_modules).split() == []
+
+
 @pytest.mark.parametrize("need_weights", [True, False])
 def test_torch_compile_takes_the_whole_graph(need_weights):
     python(f"""

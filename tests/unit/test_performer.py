@@ -8,7 +8,7 @@ from attention import causal_mask, scaled_dot_product_attention
 from attention.performer import orthogonal_projection, performer_attention, positive_features
 from tests.unit.cases import assert_close, gradients
 from tests.unit.sparse_cases import paddings, qkv
-from tests.unit.test_kernel_attention import quadratic_form
+from tests.unit.test_kernel import quadratic_form
 
 D_KEY, DRAWS = 8, 20_000
 

@@ -8,7 +8,7 @@ from attention import causal_mask, scaled_dot_product_attention
 from attention.random_feature import fourier_features, random_feature_attention
 from tests.unit.cases import assert_close, gradients
 from tests.unit.sparse_cases import paddings, qkv
-from tests.unit.test_kernel_attention import quadratic_form
+from tests.unit.test_kernel import quadratic_form
 
 DRAWS = 20_000
 

@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional as F
 
 from attention import MultiHeadAttention, causal_mask, padding_mask, scaled_dot_product_attention
-from attention.lsh_attention import lsh_attention
+from attention.lsh import lsh_attention
 from attention.reformer import ReformerAttention, lsh_buckets
 from tests.unit.cases import assert_close, gradients, randomise
 

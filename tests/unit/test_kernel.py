@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attention import causal_mask
-from attention.kernel_attention import kernel_attention
+from attention.kernel import kernel_attention
 from tests.unit.cases import assert_close, gradients
 from tests.unit.sparse_cases import LargestTensor, paddings
 

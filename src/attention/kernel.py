@@ -79,7 +79,7 @@ def kernel_attention(
 
     Example:
         >>> import torch
-        >>> from attention.kernel_attention import kernel_attention
+        >>> from attention import kernel_attention
         >>> query, key = torch.rand(2, 1, 1, 4, 3)
         >>> value = torch.randn(1, 1, 4, 2)
         >>> weights = query @ key.transpose(-2, -1)

@@ -62,7 +62,7 @@ def lsh_attention(
 
     Example:
         >>> import torch
-        >>> from attention.lsh_attention import lsh_attention
+        >>> from attention import lsh_attention
         >>> query = torch.tensor([[2.0, 0], [0, 2], [2, 0], [0, 2]])[None, None]
         >>> value = torch.tensor([[1.0], [2], [3], [4]])[None, None]
         >>> buckets = torch.tensor([0, 1, 0, 1])[None, None, None]

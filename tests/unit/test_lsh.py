@@ -8,7 +8,7 @@ from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from attention import causal_mask, scaled_dot_product_attention
-from attention.lsh_attention import lsh_attention
+from attention.lsh import lsh_attention
 from tests.unit.cases import ULPS_OF_GRADIENTS, assert_close, gradients
 
 
