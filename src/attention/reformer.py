@@ -1,11 +1,11 @@
 """Reformer: self-attention within hash buckets, with one projection for queries and keys.
 
 A layer of the Reformer differs from multi-head attention in two ways. Queries and keys come from
-A layer of the Reformer differs from multi-head attention in two ways. Queries and keys come from
 one projection, so that a token falls into one bucket as query and as key; sharing leaves no room to
 ask for another thing than one offers. And attention is LSH attention (`lsh_attention`): a token
 attends to the tokens whose vectors have a similar direction, found by hashing and sorting in
 O(n log n) steps. The reversible layers of the paper save memory between layers and are no part of
+attention.
 """
 
 import math
