@@ -17,7 +17,7 @@ from tools.refresh import chapters
 
 PATHS = [path for path in chapters() if path.stem[:2] in ("02", "03", "04", "05", "06", "07")]
 SECTIONS = ["## Questions", "## Exercises", "## The chapter in five lines"]
-# Folded by the browser, so that it is folded in Jupyter and Colab too, where MyST is not known.
+# Folded by the browser: JupyterLab folds it too, and shows a dropdown of MyST unfolded.
 FOLDED = re.compile(r"<details>\n<summary>([^<]+)</summary>\n\n(.+?)\n\n</details>", re.DOTALL)
 CODE = re.compile(r"^```python\n(.+?)^```$", re.MULTILINE | re.DOTALL)
 
