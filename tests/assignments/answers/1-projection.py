@@ -180,7 +180,7 @@ def with_one_more(keys, new, w, b):
 def count_parameters(d_model, d_image, n_heads, bias):
     return n_heads * (d_model**2 + 2 * d_image * d_model + 3 * d_model * bias)
 """,
-        says="once for each head",
+        says="Your number changes with the number of heads",
     ),
     Mistake(
         "all three from words",
@@ -189,7 +189,7 @@ def count_parameters(d_model, d_image, n_heads, bias):
 def count_parameters(d_model, d_image, n_heads, bias):
     return 3 * d_model**2 + (3 * d_model if bias else 0)
 """,
-        says="the input of all three",
+        says="Your number does not depend on d_image",
     ),
     Mistake(
         "biases as wide as the input",
@@ -207,7 +207,16 @@ def count_parameters(d_model, d_image, n_heads, bias):
 def count_parameters(d_model, d_image, n_heads, bias):
     return d_model**2 + 2 * d_image * d_model + 3 * d_model
 """,
-        says="There are no biases where `bias` is False",
+        says="as many with biases as without",
+    ),
+    Mistake(
+        "keys and values of one matrix",
+        cell="count-parameters",
+        code="""
+def count_parameters(d_model, d_image, n_heads, bias):
+    return d_model**2 + d_image * d_model + 3 * d_model * bias
+""",
+        says="One of your projections reads patches",
     ),
     Mistake(
         "the output projection too",
