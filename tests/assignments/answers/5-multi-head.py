@@ -175,7 +175,10 @@ MISTAKES = [
     Mistake(
         "the cache is not used",
         cell="step",
-        code="""def step(module, new, cache=None):
+        code="""from attention import causal_mask
+
+
+def step(module, new, cache=None):
     output, _ = module(new, mask=causal_mask(new.shape[1]))
     return output, (new, new)
 """,
@@ -196,7 +199,10 @@ MISTAKES = [
     Mistake(
         "new tokens do not see themselves",
         cell="step",
-        code="""def step(module, new, cache=None):
+        code="""from attention import causal_mask
+
+
+def step(module, new, cache=None):
     if cache is None:
         return module(new, mask=causal_mask(new.shape[1]))[0], new
     return module(new, cache)[0], torch.cat([cache, new], dim=1)
@@ -206,7 +212,10 @@ MISTAKES = [
     Mistake(
         "everything is projected again",
         cell="step",
-        code="""def step(module, new, cache=None):
+        code="""from attention import causal_mask
+
+
+def step(module, new, cache=None):
     text = new if cache is None else torch.cat([cache, new], dim=1)
     return module(new, text, mask=causal_mask(new.shape[1], text.shape[1]))[0], text
 """,
@@ -215,7 +224,8 @@ MISTAKES = [
     Mistake(
         "the cache that came in is changed",
         cell="step",
-        code=SPLIT
+        code="from attention import causal_mask\n\n\n"
+        + SPLIT
         + """    q, k, v = split(module.w_q(new)), split(module.w_k(new)), split(module.w_v(new))
     cache = [] if cache is None else cache
     cache.append((k, v))
@@ -271,7 +281,10 @@ MISTAKES = [
     Mistake(
         "all ones",
         cell="agrees",
-        code="""def agrees(candidate, module):
+        code="""from attention import causal_mask
+
+
+def agrees(candidate, module):
     x = torch.ones(2, 5, module.d_model)
     mask = causal_mask(5)
     expected, _ = module(x, x, x, mask)
@@ -307,7 +320,10 @@ MISTAKES = [
     Mistake(
         "one mask for all sentences",
         cell="agrees",
-        code="""def agrees(candidate, module):
+        code="""from attention import causal_mask
+
+
+def agrees(candidate, module):
     query, key, value = torch.randn(3, 2, 5, module.d_model)
     mask = causal_mask(5)
     expected, _ = module(query, key, value, mask)
@@ -356,7 +372,8 @@ RIGHT = [
     Right(
         "torch's function with a mask, lists joined anew",
         cell="step",
-        code=SPLIT
+        code="from attention import causal_mask\n\n\n"
+        + SPLIT
         + """    q, k, v = split(module.w_q(new)), split(module.w_k(new)), split(module.w_v(new))
     cache = [*(cache or []), (k, v)]
     k = torch.cat([k for k, v in cache], dim=2)
@@ -378,7 +395,10 @@ RIGHT = [
     Right(
         "many small tests, differences in float64",
         cell="agrees",
-        code="""def agrees(candidate, module):
+        code="""from attention import causal_mask
+
+
+def agrees(candidate, module):
     for seed in range(5):
         torch.manual_seed(seed)
         query = torch.randn(4, 3, module.d_model)
