@@ -33,7 +33,7 @@ PARTS = {
     "how long it takes": r"\b\d+ minutes\b",
     "what goes wrong": r"^## What goes wrong$",
     "questions": r"^## Questions$",
-    "folded answers": r"^:{3,}\{dropdown\}|<details",
+    "folded answers": r"^<details>$",
     "the chapter in five lines": r"^## The chapter in five lines\n+(?:- .+\n(?: .+\n)*){5}(?!- )",
 }
 
