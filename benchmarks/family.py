@@ -1,6 +1,6 @@
 """Time and peak memory of every attention mechanism as the sequence grows, beside dense attention.
 
-    python -m benchmarks.family [SIZE …] [--device cuda] [--json PATH] [--figure PATH]
+    python -m benchmarks.family [SIZE …] [--device cuda] [--json PATH] [--page]
 
 Forward without gradients on random numbers, batch 1, 8 heads, d_key 64, float32; additive and Luong
 attention have no heads and take one of 512 columns. Hashing is timed, the projections to queries,
@@ -8,7 +8,8 @@ keys and values are not. Times come in rounds: in each round every mechanism run
 random order, so that a machine that slows down slows all; medians are printed, and ratios to fused
 dense attention are taken within the round. Peak memory is what a process of its own needs above
 inputs, masks and random matrices. A mechanism skips a size for which it is expected to need more
-than 60 seconds or 12 GB, going on as between the two sizes before.
+than 60 seconds or 12 GB, going on as between the two sizes before. `--page` puts the run on the
+book's page: it writes benchmarks/family.json, and from it book/measured.md and book/measured.png.
 """
 
 import argparse
@@ -21,7 +22,6 @@ import random
 import resource
 import statistics
 import sys
-import time
 from pathlib import Path
 
 import torch
@@ -39,18 +39,19 @@ from attention.luong import LuongAttention
 from attention.online import tiled_attention
 from attention.performer import orthogonal_projection, performer_attention
 from attention.random_feature import random_feature_attention
+from attention.random_keys import draw_random_keys
 from attention.reformer import lsh_buckets
 from attention.shared_heads import grouped_attention
 from attention.sparse import sparse_attention
-from attention.sparse_patterns import draw_random_keys, sliding_window_mask
+from attention.sparse_patterns import sliding_window_mask
 from attention.strided import strided_attention
+from benchmarks import page
+from benchmarks.timing import round_by_round, sample
 
 SIZES = (512, 1024, 2048, 4096, 8192, 16384, 65536)
 N_HEADS, D_KEY = 8, 64
 SECONDS, BYTES = 60, 12e9  # what a mechanism may need for a size
-ROUNDS = (3, 21)  # at least and at most
-SECONDS_OF_ROUNDS = 20.0  # per size, once the least number of rounds is done
-SECONDS_OF_SAMPLE = 0.02  # a mechanism that is quicker runs several times per sample
+ROUNDS = {"least": 3, "most": 21, "seconds": 20.0}  # per size
 FITTED = 3  # sizes, the last ones, that the exponents are fitted to
 
 
@@ -153,19 +154,6 @@ MECHANISMS = {
     "LSH, 1 round": lsh(1),
     "LSH, 4 rounds": lsh(4),
 }
-# What the figure shows, with the marker and the dashes by which a line is known without colour.
-DRAWN = {
-    DENSE: ("o", "-"),
-    "dense under a window's mask": ("s", "-"),
-    "tiled": ("D", ":"),
-    "strided, √n": ("v", "--"),
-    "fixed, √n": ("^", "--"),
-    "LSH, 1 round": ("P", "-."),
-    "sliding window, 256": ("X", "-"),
-    "Performer, 256 features": ("<", ":"),
-    "Linformer, 256 mixtures": (">", "-."),
-    "linear": ("*", "-"),
-}
 
 
 def inputs(n, device):
@@ -186,13 +174,6 @@ def prepare(name, query, key, value):
     return run
 
 
-def sample(run, times):
-    start = time.perf_counter()
-    for _ in range(times):
-        run()
-    return (time.perf_counter() - start) / times
-
-
 def peak_and_seconds(name, n, device):
     """Bytes above the baseline that one run needs, and its time; for a process of its own."""
     run, small = (prepare(name, *inputs(length, device)) for length in (n, 64))
@@ -200,11 +181,11 @@ def peak_and_seconds(name, n, device):
     if device == "cuda":
         baseline = torch.cuda.memory_allocated()
         torch.cuda.reset_peak_memory_stats()
-        seconds = sample(run, 1)
+        seconds = sample(run)
         return torch.cuda.max_memory_allocated() - baseline, seconds
     unit = 1 if sys.platform == "darwin" else 1024
     baseline = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    seconds = sample(run, 1)
+    seconds = sample(run)
     return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - baseline) * unit, seconds
 
 
@@ -239,23 +220,6 @@ def measure_peaks(sizes, device):
     return peaks, skipped
 
 
-def time_round_by_round(names, n, device):
-    """Seconds of every round for every mechanism."""
-    qkv = inputs(n, device)
-    runs = {name: prepare(name, *qkv) for name in names}
-    # The first run of each is the warm-up too: at the largest sizes a round takes half a minute.
-    times = {name: int(SECONDS_OF_SAMPLE / sample(run, 1)) + 1 for name, run in runs.items()}
-    seconds = {name: [] for name in names}
-    order, start = list(names), time.perf_counter()
-    for done in range(ROUNDS[1]):
-        if done >= ROUNDS[0] and time.perf_counter() - start > SECONDS_OF_ROUNDS:
-            break
-        random.shuffle(order)
-        for name in order:
-            seconds[name].append(sample(runs[name], times[name]))
-    return seconds
-
-
 def exponent(seconds):
     """The slope of log time over log n, by least squares over the last sizes."""
     last = sorted(seconds)[-FITTED:]
@@ -279,48 +243,14 @@ def print_table(title, sizes, measured, skipped, digits, ends=None):
         print(f"{name:28}{''.join(cells)}{ends[name]}")
 
 
-def draw(path, medians, exponents, device):
-    """Time over n, both logarithmic; each line ends in its name and its slope."""
-    from matplotlib.figure import Figure  # not needed on a machine that only measures
-
-    figure = Figure(figsize=(9, 6))
-    axes = figure.subplots()
-    ends = []
-    for name, (marker, dashes) in DRAWN.items():
-        ns = sorted(medians[name])
-        axes.loglog(ns, [medians[name][n] for n in ns], dashes, marker=marker, label=name)
-        ends.append((medians[name][ns[-1]], ns[-1], name))
-    largest = max(n for _, n, _ in ends)
-    axes.set_xlim(right=largest * 1.15)
-    low, high = (math.log(y) for y in axes.get_ylim())
-    # Names stand to the right, in the order of the lines' ends and a line of text apart.
-    gap, place = (high - low) / 22, -math.inf
-    for y, n, name in sorted(ends):
-        place = max(math.log(y), place + gap)
-        axes.annotate(
-            f"{name}: $n^{{{exponents[name]:.2f}}}$",
-            xy=(n, y),
-            xytext=(largest * 1.25, math.exp(place)),
-            annotation_clip=False,
-            va="center",
-            fontsize=9,
-            arrowprops={"arrowstyle": "-", "color": "#888888", "linewidth": 0.6},
-        )
-    axes.set_xlabel("n, tokens")
-    axes.set_ylabel(f"seconds, forward, {'GPU' if device == 'cuda' else 'CPU'}")
-    axes.set_xticks(sorted({n for name in DRAWN for n in medians[name]}))
-    axes.xaxis.set_major_formatter(lambda n, _: f"{n:.0f}")
-    axes.minorticks_off()
-    axes.grid(alpha=0.3)
-    figure.savefig(path, dpi=130, bbox_inches="tight", transparent=True)
-
-
 def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("sizes", nargs="*", type=int, default=SIZES, metavar="SIZE")
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--json", type=Path, metavar="PATH")
-    parser.add_argument("--figure", type=Path, metavar="PATH")
+    parser.add_argument("--page", action="store_true")
     options = parser.parse_args(arguments)
     sizes, device = sorted(options.sizes), options.device
     random.seed(0)
@@ -332,9 +262,11 @@ def main(arguments=None):
     print(f"\n{setting}")
 
     peaks, skipped = measure_peaks(sizes, device)
-    rounds = {
-        n: time_round_by_round([x for x in MECHANISMS if n in peaks[x]], n, device) for n in sizes
-    }
+    rounds = {}
+    for n in sizes:
+        qkv = inputs(n, device)
+        runs = {name: prepare(name, *qkv) for name in MECHANISMS if n in peaks[name]}
+        rounds[n] = round_by_round(runs, **ROUNDS)
     medians = {
         name: {n: statistics.median(rounds[n][name]) for n in sizes if n in peaks[name]}
         for name in MECHANISMS
@@ -363,19 +295,21 @@ def main(arguments=None):
     )
     megabytes = {name: {n: b / 1e6 for n, b in each.items()} for name, each in peaks.items()}
     print_table("Peak memory above the inputs, megabytes", sizes, megabytes, skipped, 0)
+    numbers = {
+        "setting": setting,
+        "seconds": medians,
+        "rounds": {n: len(next(iter(each.values()))) for n, each in rounds.items()},
+        "peak_bytes": peaks,
+        "skipped": skipped,
+        "exponent_of_time": exponents,
+        "times_as_quick_as_dense": {str(compared): ratios},
+    }
+    text = json.dumps(numbers, indent=1, ensure_ascii=False) + "\n"
     if options.json:
-        numbers = {
-            "setting": setting,
-            "seconds": medians,
-            "rounds": {n: len(next(iter(each.values()))) for n, each in rounds.items()},
-            "peak_bytes": peaks,
-            "skipped": skipped,
-            "exponent_of_time": exponents,
-            "times_as_quick_as_dense": {str(compared): ratios},
-        }
-        options.json.write_text(json.dumps(numbers, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    if options.figure:
-        draw(options.figure, medians, exponents, device)
+        options.json.write_text(text, "utf-8")
+    if options.page:
+        page.NUMBERS.write_text(text, "utf-8")
+        page.write(json.loads(text))
 
 
 if __name__ == "__main__":

@@ -16,20 +16,18 @@ import random
 import resource
 import statistics
 import sys
-import time
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 from attention import MultiHeadAttention
+from benchmarks.timing import round_by_round
 
 SIZES = ((32, 10, 512), (8, 256, 512), (4, 1024, 512), (1, 4096, 512))  # batch, seq, d_model
 N_HEADS = 8
 MODES = ("forward", "forward and backward")
-ROUNDS = (7, 41)  # at least and at most
-SECONDS_OF_ROUNDS = 12.0  # per size and mode, once the least number of rounds is done
-SECONDS_OF_SAMPLE = 0.02  # a layer that is quicker runs several times per sample
+ROUNDS = {"least": 7, "most": 41, "seconds": 12.0}  # per size and mode
 
 
 class FusedLayer(nn.Module):
@@ -107,30 +105,6 @@ def prepare(name, mode, size):
     return run
 
 
-def sample(run, times):
-    start = time.perf_counter()
-    for _ in range(times):
-        run()
-    return (time.perf_counter() - start) / times
-
-
-def time_layers(mode, size):
-    """Seconds of every round for every layer."""
-    runs = {name: prepare(name, mode, size) for name in LAYERS}
-    for run in runs.values():
-        run()
-    times = {name: int(SECONDS_OF_SAMPLE / sample(run, 1)) + 1 for name, run in runs.items()}
-    seconds = {name: [] for name in LAYERS}
-    order, start = list(LAYERS), time.perf_counter()
-    for done in range(ROUNDS[1]):
-        if done >= ROUNDS[0] and time.perf_counter() - start > SECONDS_OF_ROUNDS:
-            break
-        random.shuffle(order)
-        for name in order:
-            seconds[name].append(sample(runs[name], times[name]))
-    return seconds
-
-
 def peak_memory(name, mode, size):
     """Megabytes above the baseline that one run needs; call it in a process of its own."""
     run, small = prepare(name, mode, size), prepare(name, mode, (1, 2, size[-1]))
@@ -157,7 +131,10 @@ def main():
     print("Median over the rounds and [middle half]; then the milliseconds of both, medians.")
     for mode in MODES:
         for size in SIZES:
-            seconds = time_layers(mode, size)
+            runs = {name: prepare(name, mode, size) for name in LAYERS}
+            for run in runs.values():
+                run()
+            seconds = round_by_round(runs, **ROUNDS)
             print(
                 f"\n{mode}, (batch, seq, d_model) = {size}, {len(seconds[COMPARED[0][0]])} rounds"
             )

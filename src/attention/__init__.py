@@ -26,17 +26,13 @@ from attention.online import tiled_attention
 from attention.per_head import PerHeadAttention
 from attention.performer import orthogonal_projection, performer_attention, positive_features
 from attention.random_feature import fourier_features, random_feature_attention
+from attention.random_keys import draw_random_keys, random_mask
 from attention.recurrent import BidirectionalEncoder
 from attention.recurrent_decoders import BahdanauDecoder, LuongDecoder
 from attention.reformer import ReformerAttention, lsh_buckets
 from attention.shared_heads import grouped_attention
 from attention.sparse import sparse_attention
-from attention.sparse_patterns import (
-    draw_random_keys,
-    global_mask,
-    random_mask,
-    sliding_window_mask,
-)
+from attention.sparse_patterns import global_mask, sliding_window_mask
 from attention.strided import strided_attention, strided_mask
 from attention.text import Vocabulary, tokenize
 from attention.transformer import EncoderDecoder, TransformerOutput

@@ -21,13 +21,16 @@ from attention.arguments import check_size
 from attention.blocks import attend_in_blocks, check_one_sequence
 
 
-def fixed_mask(seq: int, stride: int, summary: int = 1) -> Bool[Tensor, "seq seq"]:
+def fixed_mask(
+    seq: int, stride: int, summary: int = 1, *, device: torch.device | str | None = None
+) -> Bool[Tensor, "seq seq"]:
     """True for the query's own row up to itself and the last `summary` keys of every earlier row.
 
     Args:
         seq: how many tokens.
         stride: how many keys a row has.
         summary: how many keys at the end of a row all later rows see; the paper's c.
+        device: where the mask is made; torch's default unless given.
 
     Returns:
         The mask, (query, key).
@@ -45,7 +48,8 @@ def fixed_mask(seq: int, stride: int, summary: int = 1) -> Bool[Tensor, "seq seq
     """
     check_size("seq", seq)
     check_summary(stride, summary)
-    query, key = torch.arange(seq)[:, None], torch.arange(seq)
+    key = torch.arange(seq, device=device)
+    query = key[:, None]
     return (key <= query) & (
         (key // stride == query // stride) | (key % stride >= stride - summary)
     )

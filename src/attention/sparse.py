@@ -17,6 +17,7 @@ from torch import Tensor
 from attention.arguments import check_size
 from attention.blocks import attend_in_blocks, check_one_sequence
 from attention.dot_product import fused_attention
+from attention.random_keys import check_random_keys
 from attention.sparse_patterns import check_global_tokens, window_reach
 
 
@@ -56,8 +57,8 @@ def sparse_attention(
 
     Raises:
         ValueError: where no part is given, for an odd window, positions outside the sequence,
-            random keys of another block, another number of queries than keys, and a mask that
-            differs between queries.
+            random keys of another shape or block, another number of queries than keys, and a mask
+            that differs between queries.
 
     Cost:
         With k = window + global + random + block listed keys, O(n · k · d_key) time and O(n · k ·
@@ -106,11 +107,7 @@ def sparse_attention(
         listed.append(keys)
         allowed.append(~near(keys[:, None]))
     if random_keys is not None:
-        if len(random_keys) != len(start):
-            raise ValueError(
-                f"random_keys has {len(random_keys)} rows, and {seq} queries in blocks of {block} "
-                f"need {len(start)}; draw_random_keys({seq}, …, block={block}) makes them"
-            )
+        check_random_keys(random_keys, seq, block)
         is_global = torch.zeros(seq, dtype=torch.bool, device=device)
         is_global[global_tokens] = True
         # Compare each drawn key with those drawn before it: (blocks, random, random).

@@ -21,12 +21,15 @@ from attention.arguments import check_size
 from attention.blocks import check_one_sequence, how_many_at_once
 
 
-def strided_mask(seq: int, stride: int) -> Bool[Tensor, "seq seq"]:
+def strided_mask(
+    seq: int, stride: int, *, device: torch.device | str | None = None
+) -> Bool[Tensor, "seq seq"]:
     """True for the query itself, the stride keys before it and every stride-th key before those.
 
     Args:
         seq: how many tokens.
         stride: the length of a row.
+        device: where the mask is made; torch's default unless given.
 
     Returns:
         The mask, (query, key).
@@ -41,7 +44,7 @@ def strided_mask(seq: int, stride: int) -> Bool[Tensor, "seq seq"]:
     """
     check_size("seq", seq)
     check_size("stride", stride)
-    distance = torch.arange(seq)[:, None] - torch.arange(seq)
+    distance = torch.arange(seq, device=device)[:, None] - torch.arange(seq, device=device)
     return (distance >= 0) & ((distance <= stride) | (distance % stride == 0))
 
 
@@ -77,8 +80,7 @@ def strided_attention(
         query: (batch, heads, seq, d_key).
         key: (batch, heads, seq, d_key).
         value: (batch, heads, seq, d_value).
-        mask: which keys are no padding, (batch, 1, 1, seq). A query that may attend to nothing gets
-            0.
+        mask: which keys are no padding, (batch, 1, 1, seq). A query that sees nothing gets 0.
         stride: the length of a row.
 
     Returns:
@@ -116,11 +118,10 @@ def strided_attention(
     def columns(x: Tensor) -> Tensor:  # (..., row, column, width) -> (..., column, row, width)
         return x.transpose(-3, -2)
 
-    def few_at_once(*tensors: Tensor) -> zip:  # cut in the same places along the axis of groups
-        query, key, *_ = tensors
+    def few_at_once(query: Tensor, key: Tensor, *others: Tensor) -> zip:  # a few groups of each
         numbers = query.shape[:2].numel() * query.shape[3] * key.shape[3]  # scores of a group
         at_once = how_many_at_once(query.shape[2], numbers, query)
-        return zip(*(x.split(at_once, dim=2) for x in tensors), strict=True)
+        return zip(*(x.split(at_once, dim=2) for x in (query, key, *others)), strict=True)
 
     # Near are the last stride keys and the query's own, counted from the row before's first. Of the
     # column, its own row and the row before are near already, so that far leaves both out.
@@ -146,5 +147,4 @@ def strided_attention(
         total = near_total + far_total * share
         output = near_sum + far_sum * share
         outputs.append(output / torch.where(total == 0, 1.0, total))  # nothing to attend to: 0 / 1
-    output = torch.cat(outputs, dim=2)
-    return output.flatten(-3, -2)[..., :seq, :]
+    return torch.cat(outputs, dim=2).flatten(-3, -2)[..., :seq, :]

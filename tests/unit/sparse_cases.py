@@ -35,6 +35,11 @@ def paddings(seq: int, *, batch: int = 2, heads: int = 2) -> dict[str, Tensor | 
     }
 
 
+def in_a_loop(seq: int, sees: Callable) -> Tensor:
+    """The mask of a pattern, (query, key), asked for each pair by itself."""
+    return torch.tensor([[bool(sees(query, key)) for key in range(seq)] for query in range(seq)])
+
+
 def assert_equals_dense(attend: Callable, pattern: Tensor, inputs: list[Tensor], padding) -> None:
     """Compare output and gradients with dense attention under the pattern's mask.
 

@@ -6,13 +6,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attention.random_keys import draw_random_keys, random_mask
 from attention.sparse import sparse_attention
-from attention.sparse_patterns import (
-    draw_random_keys,
-    global_mask,
-    random_mask,
-    sliding_window_mask,
-)
+from attention.sparse_patterns import global_mask, sliding_window_mask
 from tests.unit.cases import ULPS_OF_GRADIENTS, assert_close
 from tests.unit.sparse_cases import (
     assert_equals_dense,
@@ -129,7 +125,7 @@ def test_memory_falls():
 import resource, torch
 from attention.fixed import fixed_attention
 from attention.sparse import sparse_attention
-from attention.sparse_patterns import draw_random_keys
+from attention.random_keys import draw_random_keys
 from attention.strided import strided_attention
 torch.set_num_threads(1)
 def attend(x, padding=None):
@@ -159,10 +155,6 @@ print(peak() - before)
         ({"window": 3}, "window=3 is odd"),
         ({"global_tokens": [6]}, "position 6, and 6 tokens end at 5"),
         ({"window": 2, "block": 0}, "block must be at least 1"),
-        (
-            {"random_keys": torch.zeros(2, 1, dtype=torch.int64), "block": 2},
-            "2 rows, and 6 queries in blocks of 2 need 3",
-        ),
         (
             {"window": 2, "mask": torch.ones(6, 6, dtype=torch.bool)},
             "sparse attention can leave out keys for all queries alike",

@@ -3,17 +3,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention.sparse_patterns import (
-    draw_random_keys,
-    global_mask,
-    random_mask,
-    sliding_window_mask,
-    window_reach,
-)
-
-
-def in_a_loop(seq, sees):
-    return torch.tensor([[bool(sees(query, key)) for key in range(seq)] for query in range(seq)])
+from attention.sparse_patterns import global_mask, sliding_window_mask, window_reach
+from tests.unit.sparse_cases import in_a_loop
 
 
 @given(st.integers(1, 9), st.integers(0, 12), st.booleans())
@@ -42,41 +33,9 @@ def test_a_global_token_sees_all_and_is_seen_by_all(seq, positions, causal):
     assert torch.equal(global_mask(seq, [*positions, *positions], causal=causal), wanted)
 
 
-@given(st.integers(1, 9), st.integers(1, 4), st.integers(1, 10), st.booleans())
-def test_the_queries_of_a_block_share_their_random_keys(seq, n_random, block, causal):
-    keys = draw_random_keys(
-        seq, n_random, block=block, causal=causal, generator=torch.Generator().manual_seed(seq)
-    )
-    assert keys.shape == (-(-seq // block), n_random)
-    wanted = in_a_loop(
-        seq, lambda query, key: key in keys[query // block] and (not causal or key <= query)
-    )
-    assert torch.equal(random_mask(seq, keys, block=block, causal=causal), wanted)
-
-
-@pytest.mark.parametrize("causal", [False, True])
-def test_random_keys_are_drawn_evenly(causal):
-    """20 000 draws for each block: a share of p is off by 4 · √(p(1-p)/20000) ≤ 0.015 at most."""
-    rng = torch.Generator().manual_seed(0)
-    keys = draw_random_keys(5, 20_000, block=2, causal=causal, generator=rng)
-    for row, limit in zip(keys, (2, 4, 5) if causal else (5, 5, 5), strict=True):
-        share = torch.bincount(row, minlength=5) / 20_000
-        torch.testing.assert_close(
-            share[:limit], torch.full((limit,), 1 / limit), atol=0.015, rtol=0
-        )
-        assert not share[limit:].any()
-
-
-def test_a_generator_repeats_the_draw_and_spares_the_global_one():
-    torch.manual_seed(3)
-    first, second = (
-        draw_random_keys(50, 4, block=5, generator=torch.Generator().manual_seed(1))
-        for _ in range(2)
-    )
-    assert torch.equal(first, second)
-    drawn = torch.rand(1)
-    torch.manual_seed(3)
-    assert torch.equal(drawn, torch.rand(1))
+def test_masks_are_made_where_they_are_wanted():
+    assert sliding_window_mask(3, 2, device="meta").is_meta
+    assert global_mask(3, [0], causal=True, device="meta").is_meta
 
 
 @pytest.mark.usefixtures("as_a_reader")
@@ -90,8 +49,6 @@ def test_a_generator_repeats_the_draw_and_spares_the_global_one():
         (lambda: global_mask(4, [4]), ValueError, "position 4, and 4 tokens end at 3"),
         (lambda: global_mask(4, [-1]), ValueError, "must be at least 0, got -1"),
         (lambda: global_mask(4, [0.0]), TypeError, "must be an int, got 0.0"),
-        (lambda: draw_random_keys(4, 0, block=1), ValueError, "n_random must be at least 1"),
-        (lambda: draw_random_keys(4, 1, block=0), ValueError, "block must be at least 1"),
     ],
 )
 def test_bad_input_is_told(call, error, words):
