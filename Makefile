@@ -28,7 +28,8 @@ CUDA = triton cuda-bindings cuda-pathfinder cuda-toolkit \
 	nvidia-cusparselt-cu13 nvidia-nccl-cu13 nvidia-nvjitlink nvidia-nvshmem-cu13 nvidia-nvtx
 
 .DEFAULT_GOAL = help
-.PHONY: help serve book test builds clients everything offline links refresh bench lock clean FORCE
+.PHONY: help serve book test builds clients everything assignments grade offline links refresh bench \
+	lock clean FORCE
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s%s\n", $$1, $$2 }' Makefile
@@ -52,6 +53,14 @@ clients: book ## the chapters in Colab's packages, Binder's steps, JupyterLab an
 
 everything: $(INSTALLED) ## test and the slow ones, and one line of counts at the end
 	@$(BIN)/python -m tools.check everything
+
+assignments: $(INSTALLED) ## the students' notebooks, a zip each (CLASS_SEED=2027, else the year)
+	@$(BIN)/python -m assignments.release $(CLASS_SEED)
+
+grade: $(INSTALLED) ## marks and feedback (SUBMISSIONS=folder or zip, ASSIGNMENT=1-projection)
+	@test -n "$(SUBMISSIONS)" || { echo "Say where they are: make grade SUBMISSIONS=folder"; exit 2; }
+	@$(BIN)/python -m assignments.grade "$(SUBMISSIONS)" $(if $(ASSIGNMENT),--assignment $(ASSIGNMENT)) \
+		$(if $(CLASS_SEED),--seed $(CLASS_SEED)) $(if $(SANDBOX),--sandbox $(SANDBOX))
 
 offline: book ## one zip of the book, to open without a network
 	@$(BIN)/python -m tools.offline

@@ -2,7 +2,8 @@
 
     python -m assignments.release 2027
 
-writes every assignment with the class's seed in it to `_build/assignments/`. The same seed and the
+writes every assignment with the class's seed in it, the year where none is given, to
+`_build/assignments/`. The same seed and the
 same commit make the same bytes. What nbgrader needs for it lies in `_build/course/`, solutions
 included: hand out nothing from there.
 """
@@ -10,6 +11,7 @@ included: hand out nothing from there.
 import shutil
 import sys
 import zipfile
+from datetime import date
 from pathlib import Path
 
 from assignments.course import ROOT, SOURCE, make_course
@@ -40,13 +42,11 @@ def release(target: Path, work: Path, seed: int, source: Path = SOURCE) -> tuple
 
 
 def main(arguments: list[str]) -> int:
-    try:
-        seed = int(arguments[0])
-        if seed < 1:
-            raise ValueError
-    except (IndexError, ValueError):
-        print("Give the class a number of its own, from 1: make assignments CLASS_SEED=2027")
+    (wanted,) = arguments or [str(date.today().year)]
+    if not (wanted.isdecimal() and int(wanted)):
+        print(f"CLASS_SEED={wanted} is no number from 1 on: make assignments CLASS_SEED=2027")
         return 2
+    seed = int(wanted)
     zips, published = release(BUILD / "assignments", BUILD / "course", seed)
     for path in zips:
         print(f"{path.relative_to(ROOT)}: {path.stat().st_size / 1e3:.0f} kB")

@@ -103,8 +103,9 @@ async def run(notebook: NotebookNode, mode: str) -> list[str]:
             break
         except Stopped as stopped:
             left_out[stopped.cell] = stopped.why
+            notebook.cells[stopped.cell].outputs = [failure(stopped.why)]
     else:
-        mark_rest(notebook, left_out, "was not run: kernel after kernel had ended before it")
+        mark_rest(notebook, left_out, "was not run: kernel after kernel had ended")
     return [f"{called(notebook, place)} {why}" for place, why in sorted(left_out.items())]
 
 
@@ -147,7 +148,7 @@ async def run_once(
                         continue
                     if monotonic() > deadline:
                         why = f"was not run: the notebook's {NOTEBOOK_SECONDS} s were over"
-                        mark_rest(notebook, left_out, why, place)
+                        mark_rest(notebook, left_out, why)
                         return
                     await run_cell(client, cell, place, left_out)
             finally:
@@ -208,13 +209,13 @@ async def end(kernel: Kernel, client: Client) -> None:
         await asyncio.wait_for(kernel.shutdown_kernel(now=True), timeout=20)
 
 
-def mark_rest(notebook: NotebookNode, left_out: dict[int, str], why: str, start: int = 0) -> None:
-    """Give every cell from here on that was not run an error: nbgrader counts silence as right."""
-    for place, cell in enumerate(notebook.cells[start:], start):
-        if cell.cell_type == "code" and not cell.outputs and cell.execution_count is None:
+def mark_rest(notebook: NotebookNode, left_out: dict[int, str], why: str) -> None:
+    """Give every cell that was not run an error: nbgrader counts silence as right."""
+    for place, cell in enumerate(notebook.cells):
+        not_run = cell.cell_type == "code" and cell.source.strip() and cell.execution_count is None
+        if not_run and place not in left_out:
             cell.outputs = [failure(why)]
-            if grade_id(cell):
-                left_out[place] = why
+            left_out[place] = why
 
 
 def failure(why: str) -> NotebookNode:

@@ -15,7 +15,7 @@ from pathlib import Path
 from tools.chromium import find_chromium
 
 ROOT = Path(__file__).resolve().parents[1]
-CODE = ["src", "tests", "tools", "benchmarks", "book"]
+CODE = ["src", "tests", "tools", "benchmarks", "assignments", "book"]
 WORKFLOWS = sorted(glob(".github/workflows/*.yml", root_dir=ROOT))
 ACTIONS = sorted(glob(".github/actions/*/action.yml", root_dir=ROOT))
 CHAPTERS = sorted(glob("book/*.ipynb", root_dir=ROOT))
@@ -59,10 +59,11 @@ STEPS = {
     "site": python("pytest", "tests/site", "-m", "not builds", *BOTH_CORES),
     "builds": python("pytest", "tests/site", "-m", "builds", *BOTH_CORES),
     "clients": python("pytest", "tests/clients", *BOTH_CORES),
+    "assignments": python("pytest", "-q", "tests/assignments"),  # grading uses both cores itself
 }
 # Take minutes: one builds the book for a fork and offline, one fills an environment of its own and
-# starts whole servers.
-SLOW = ("builds", "clients")
+# starts whole servers, one grades a class.
+SLOW = ("builds", "clients", "assignments")
 
 
 def main(wanted: list[str]) -> int:

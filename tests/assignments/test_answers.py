@@ -1,0 +1,76 @@
+"""Each assignment is graded over its reference, its stub, its mistakes and other right answers."""
+
+import csv
+import html
+import re
+
+import nbformat
+import pytest
+
+from assignments.grade import grade
+from tests.assignments.conftest import NAMES, answers, source
+from tests.assignments.submissions import grade_id, reference_answers, submission
+
+
+def points(name):
+    """The points of the test cells, and those that a person gives."""
+    graded = [c for c in source(name).cells if c.metadata.get("nbgrader", {}).get("grade")]
+    by_machine = {grade_id(c): c.metadata.nbgrader.points for c in graded if c.cell_type == "code"}
+    return by_machine, sum(c.metadata.nbgrader.points for c in graded) - sum(by_machine.values())
+
+
+def following_test(name, solution):
+    """The test cell that follows a solution."""
+    names = [grade_id(cell) for cell in source(name).cells]
+    return next(n for n in names[names.index(solution) :] if n and n.startswith("test-"))
+
+
+def told(folder, student, name):
+    """The text of a student's feedback page, on one line."""
+    page = (folder / "grades/feedback" / student / name / f"{name}.html").read_text("utf-8")
+    return " ".join(html.unescape(re.sub("<[^>]+>", "", page)).split())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_marks_are_right(student_version, name, tmp_path):
+    released, reference, known = (
+        student_version(name),
+        reference_answers(source(name)),
+        answers(name),
+    )
+    mistakes = {f"mistake {i}": m for i, m in enumerate(known.MISTAKES)}
+    rights = {f"right {i}": r for i, r in enumerate(known.RIGHT)}
+    assert len(mistakes) >= 8 and len(rights) >= 2
+    submissions = {"reference": reference, "stub": {}}
+    for student, answer in (mistakes | rights).items():
+        submissions[student] = reference | {answer.cell: answer.code}
+    (tmp_path / "in").mkdir()
+    for student, cells in submissions.items():
+        text = nbformat.writes(submission(released, cells))
+        (tmp_path / "in" / f"{student}.ipynb").write_text(text, "utf-8")
+
+    rows = {row["student"]: row for row in grade(tmp_path / "in", tmp_path / "grades")}
+
+    assert rows.keys() == submissions.keys()
+    by_machine, by_hand = points(name)
+    full = sum(by_machine.values())
+    print(f"{name}: {len(rows)} notebooks, {full} points and {by_hand} by hand")
+    assert full + by_hand == 20
+    seen = {student: float(row["points"]) for student, row in rows.items()}
+    assert seen["stub"] == 0 and rows["stub"]["by_hand"] == ""
+    for student in ("reference", *rights):
+        assert seen[student] == full, f"{student}: {told(tmp_path, student, name)}"
+        assert bool(rows[student]["by_hand"]) == bool(by_hand)
+    for student, mistake in mistakes.items():
+        cell = following_test(name, mistake.cell)
+        page = told(tmp_path, student, name)
+        assert float(rows[student][cell]) == 0, f"{mistake.name} has the points of {cell}"
+        assert " ".join(mistake.says.split()) in page, f"{mistake.name} is not named in: {page}"
+        # Nothing else is lost, save where a later task builds on this one.
+        lost = {c for c in by_machine if float(rows[student][c]) < by_machine[c]}
+        assert cell in lost and list(by_machine).index(cell) == min(
+            map(list(by_machine).index, lost)
+        )
+    with (tmp_path / "grades/grades.csv").open(encoding="utf-8-sig", newline="") as file:
+        table = list(csv.DictReader(file))
+    assert {row["student"]: float(row["points"]) for row in table} == seen
