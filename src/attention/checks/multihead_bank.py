@@ -68,6 +68,35 @@ def biases_forgotten(layers, n_heads, query, key, value, mask):
 
 
 @BANK.mistake(
+    "The bias of w_o is missing.",
+    "It is added once, to the sum over the heads: `+ self.w_o.bias`.",
+)
+def bias_of_w_o_forgotten(layers, n_heads, query, key, value, mask):
+    bare = {**layers, "w_o": (layers["w_o"][0], None)}
+    return whole(bare, n_heads, query, key, value, mask)
+
+
+@BANK.mistake(
+    "The bias of w_o is added once for each head, n_heads times in all.",
+    "Add it once, to the sum over the heads.",
+)
+def bias_of_w_o_in_every_head(layers, n_heads, query, key, value, mask):
+    weight, bias = layers["w_o"]
+    added = {**layers, "w_o": (weight, None if bias is None else n_heads * bias)}
+    return whole(added, n_heads, query, key, value, mask)
+
+
+@BANK.mistake(
+    "Only w_o is used the wrong way round: head h's part of it is taken from its rows, and "
+    "nn.Linear stores the matrix transposed.",
+    "Head h's part are the columns, `self.w_o.weight[:, h * d_key : (h + 1) * d_key].T`.",
+)
+def rows_of_w_o(layers, n_heads, query, key, value, mask):
+    weight, bias = layers["w_o"]
+    return whole({**layers, "w_o": (weight.T, bias)}, n_heads, query, key, value, mask)
+
+
+@BANK.mistake(
     "X is split before it is projected: every head sees d_key columns of a token and is blind to "
     "the others.",
     "Project first, then split: `split_heads(self.w_q(query), n_heads)`.",
