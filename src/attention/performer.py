@@ -98,6 +98,10 @@ def performer_attention(
 ) -> Float[Tensor, "batch heads query d_value"]:
     """Estimate softmax(query · keyᵀ / √d_key) · value through positive random features.
 
+    Causal, in float32, a query gets 0 where all the keys that it sees are far longer than later
+    ones: with d_key 64 a key of length 32 before keys of length 8 is safe, one of 64 is lost. Their
+    features are 0 beside the largest, which is taken over all keys. In float64 they are not.
+
     Args:
         query: (batch, heads, query, d_key).
         key: (batch, heads, key, d_key).

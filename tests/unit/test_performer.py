@@ -165,3 +165,18 @@ def test_bad_input_is_told():
         performer_attention(x, x, x, torch.zeros(8, 5))
     with pytest.raises(ValueError, match="n_features must be at least 1, got 0"):
         orthogonal_projection(0, 4)
+
+
+def test_causal_a_long_key_before_short_ones_is_lost_where_the_docstring_says():
+    rng = torch.Generator().manual_seed(0)
+    x = F.normalize(torch.randn(1, 4, 300, 64, generator=rng), dim=-1) * 8
+    projection = orthogonal_projection(256, 64, generator=rng)
+    for length, lost in ((32, False), (64, True)):
+        key = torch.cat([x[:, :, :1] * length / 8, x[:, :, 1:]], dim=2)
+        output, exact = (
+            performer_attention(*(y.to(kind) for y in (x, key, x)), projection, causal=True)
+            for kind in (torch.float32, torch.float64)
+        )
+        torch.testing.assert_close(output[:, :, 1:].double(), exact[:, :, 1:], atol=1e-3, rtol=0)
+        torch.testing.assert_close(exact[:, :, :1], x[:, :, :1].double(), atol=1e-3, rtol=0)
+        assert (output[:, :, 0] == 0).all(-1).all() == lost
