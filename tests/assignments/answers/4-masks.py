@@ -34,33 +34,6 @@ MISTAKES = [
         says="The first query is aligned with the first key",
     ),
     Mistake(
-        "a window on both sides",
-        cell="window-mask",
-        code="""def window_mask(n_queries, n_keys, window):
-    query = torch.arange(n_keys - n_queries, n_keys)[:, None]
-    return (torch.arange(n_keys) - query).abs() <= window
-""",
-        says="each query sees the whole future",
-    ),
-    Mistake(
-        "the window forgotten",
-        cell="window-mask",
-        code="""def window_mask(n_queries, n_keys, window):
-    return torch.ones(n_queries, n_keys, dtype=torch.bool).tril(n_keys - n_queries)
-""",
-        says="must go.",
-    ),
-    Mistake(
-        "blocks instead of a window",
-        cell="window-mask",
-        code="""def window_mask(n_queries, n_keys, window):
-    query = torch.arange(n_keys - n_queries, n_keys)[:, None]
-    key = torch.arange(n_keys)
-    return (key <= query) & (key // (window + 1) == query // (window + 1))
-""",
-        says="itself and the 1 right before it",
-    ),
-    Mistake(
         "the future of the text is seen",
         cell="packed-mask",
         code="""def packed_mask(document):
@@ -91,17 +64,6 @@ MISTAKES = [
         says="Some belong to another text",
     ),
     Mistake(
-        "numbers compared by size",
-        cell="packed-mask",
-        code="""def packed_mask(document):
-    seq = document.shape[1]
-    same = document[:, None, :] <= document[:, :, None]
-    token = (document != 0)[:, None, :]
-    return (same & token & torch.ones(seq, seq, dtype=torch.bool).tril())[:, None]
-""",
-        says="Some belong to another text",
-    ),
-    Mistake(
         "no axis of heads",
         cell="packed-mask",
         code="""def packed_mask(document):
@@ -110,17 +72,6 @@ MISTAKES = [
     return same & (document != 0)[:, None, :] & torch.ones(seq, seq, dtype=torch.bool).tril()
 """,
         says="adds the axis of heads behind the batch",
-    ),
-    Mistake(
-        "a token does not see itself",
-        cell="packed-mask",
-        code="""def packed_mask(document):
-    seq = document.shape[1]
-    same = document[:, :, None] == document[:, None, :]
-    past = torch.ones(seq, seq, dtype=torch.bool).tril(-1)
-    return (same & (document != 0)[:, None, :] & past)[:, None]
-""",
-        says="It sees too little",
     ),
     Mistake(
         "rows are not divided",
@@ -138,15 +89,6 @@ MISTAKES = [
     return left / left.sum(dim=-1, keepdim=True)
 """,
         says="NaN comes from 0/0",
-    ),
-    Mistake(
-        "columns divided",
-        cell="repair",
-        code="""def repair(weights, mask):
-    left = weights * mask
-    return left / left.sum(dim=-2, keepdim=True).clamp_min(1e-9)
-""",
-        says="Divide each row, over its keys, by what is left of it.",
     ),
     Mistake(
         "a second softmax",
@@ -200,14 +142,6 @@ MISTAKES = [
         says="Its query is another one",
     ),
     Mistake(
-        "row t always",
-        cell="rows-that-change",
-        code="""def rows_that_change(mask, t):
-    return sorted({t, *mask[:, t].nonzero().flatten().tolist()})
-""",
-        says="whatever it asks",
-    ),
-    Mistake(
         "row t wherever it sees something",
         cell="rows-that-change",
         code="""def rows_that_change(mask, t):
@@ -224,16 +158,6 @@ MISTAKES = [
 """,
         says="It is in your list",
     ),
-    Mistake(
-        "a boolean tensor",
-        cell="rows-that-change",
-        code="""def rows_that_change(mask, t):
-    rows = mask[:, t].clone()
-    rows[t] |= mask[t].sum() > 1
-    return rows
-""",
-        says="The numbers of the rows are due",
-    ),
 ]
 
 RIGHT = [
@@ -247,15 +171,6 @@ RIGHT = [
         for key in range(max(0, position - window), position + 1):
             mask[query, key] = True
     return mask
-""",
-    ),
-    Right(
-        "two triangles",
-        cell="window-mask",
-        code="""def window_mask(n_queries, n_keys, window):
-    ones = torch.ones(n_queries, n_keys, dtype=torch.bool)
-    last = n_keys - n_queries
-    return ones.tril(last) & ~ones.tril(last - window - 1)
 """,
     ),
     Right(

@@ -45,7 +45,7 @@ MISTAKES = [
                 output = output + heads[:, h] @ self.w_o.weight[:, columns].T + self.w_o.bias
         return output, weights
 """,
-        says="Every head adds the bias of w_o",
+        says="The bias of w_o is added once for each head",
     ),
     Mistake(
         "rows of w_o instead of its columns",
@@ -60,22 +60,7 @@ MISTAKES = [
                 output = output + heads[:, h] @ self.w_o.weight[rows]
         return output, weights
 """,
-        says="Each head meets rows of `w_o.weight`",
-    ),
-    Mistake(
-        "no bias at all",
-        cell="silence",
-        code=LAYERS
-        + """    def forward(self, query, key, value, mask=None, silent=()):
-        heads, weights = self.attend(query, key, value, mask)
-        output = 0
-        for h in range(self.n_heads):
-            if h not in silent:
-                columns = slice(h * self.d_key, (h + 1) * self.d_key)
-                output = output + heads[:, h] @ self.w_o.weight[:, columns].T
-        return output, weights
-""",
-        says="The bias of w_o is missing",
+        says="Only w_o is used the wrong way round",
     ),
     Mistake(
         "the weights of silent heads are set to 0",
@@ -91,28 +76,6 @@ MISTAKES = [
         says="A silent head still looks",
     ),
     Mistake(
-        "silent is not used",
-        cell="silence",
-        code=LAYERS
-        + """    def forward(self, query, key, value, mask=None, silent=()):
-        heads, weights = self.attend(query, key, value, mask)
-        return self.w_o(heads.transpose(1, 2).flatten(2)), weights
-""",
-        says="has no effect: all heads still speak",
-    ),
-    Mistake(
-        "heads counted from 1",
-        cell="silence",
-        code=LAYERS
-        + """    def forward(self, query, key, value, mask=None, silent=()):
-        heads, weights = self.attend(query, key, value, mask)
-        for head in silent:
-            heads[:, head - 1] = 0.0
-        return self.w_o(heads.transpose(1, 2).flatten(2)), weights
-""",
-        says="that has fallen silent",
-    ),
-    Mistake(
         "the bias goes with the heads",
         cell="silence",
         code=LAYERS
@@ -124,30 +87,6 @@ MISTAKES = [
         return self.w_o(heads.transpose(1, 2).flatten(2)), weights
 """,
         says="The bias of w_o is silenced too.",
-    ),
-    Mistake(
-        "the other heads are made louder",
-        cell="silence",
-        code=LAYERS
-        + """    def forward(self, query, key, value, mask=None, silent=()):
-        heads, weights = self.attend(query, key, value, mask)
-        speaks = torch.tensor([float(h not in silent) for h in range(self.n_heads)])
-        speaks = speaks * self.n_heads / speaks.sum().clamp_min(1.0)
-        heads = heads * speaks[:, None, None]
-        return self.w_o(heads.transpose(1, 2).flatten(2)), weights
-""",
-        says="nothing is shared out anew",
-    ),
-    Mistake(
-        "divided by the root of d_model",
-        cell="silence",
-        code=LAYERS
-        + """    def forward(self, query, key, value, mask=None, silent=()):
-        heads, weights = self.attend(query, key, value, mask, query.shape[-1] ** 0.5)
-        heads[:, list(silent)] = 0.0
-        return self.w_o(heads.transpose(1, 2).flatten(2)), weights
-""",
-        says="The scores are divided by √d_model",
     ),
     Mistake(
         "merged without the transpose",
@@ -195,19 +134,6 @@ def step(module, new, cache=None):
     return module.w_o(heads.transpose(1, 2).flatten(2)), (k, v)
 """,
         says="as torch's `is_causal` does it",
-    ),
-    Mistake(
-        "new tokens do not see themselves",
-        cell="step",
-        code="""from attention import causal_mask
-
-
-def step(module, new, cache=None):
-    if cache is None:
-        return module(new, mask=causal_mask(new.shape[1]))[0], new
-    return module(new, cache)[0], torch.cat([cache, new], dim=1)
-""",
-        says="the new tokens see what came before, and not themselves",
     ),
     Mistake(
         "everything is projected again",
@@ -262,14 +188,6 @@ def step(module, new, cache=None):
         says="Heads are not dealt out like cards",
     ),
     Mistake(
-        "divided by n_heads",
-        cell="head-of",
-        code="""def head_of(layer, row, column, d_model, n_heads):
-    return (column if layer == "w_o" else row) // n_heads
-""",
-        says="and not n_heads",
-    ),
-    Mistake(
         "only shapes are compared",
         cell="agrees",
         code="""def agrees(candidate, module):
@@ -277,20 +195,6 @@ def step(module, new, cache=None):
     return candidate(query, key, value, None).shape == module(query, key, value)[0].shape
 """,
         says="compare the values",
-    ),
-    Mistake(
-        "all ones",
-        cell="agrees",
-        code="""from attention import causal_mask
-
-
-def agrees(candidate, module):
-    x = torch.ones(2, 5, module.d_model)
-    mask = causal_mask(5)
-    expected, _ = module(x, x, x, mask)
-    return torch.allclose(candidate(x, x, x, mask), expected, atol=1e-4)
-""",
-        says="draw random numbers",
     ),
     Mistake(
         "self-attention alone",

@@ -48,36 +48,6 @@ MISTAKES = [
         says="The mask is the wrong way round",
     ),
     Mistake(
-        "w_o forgotten",
-        cell="my-attention",
-        code=LAYERS
-        + """    def forward(self, query, key, value, mask=None):
-        q, k = self.split(self.w_q(query)), self.split(self.w_k(key))
-        v = self.split(self.w_v(value))
-        scores = q @ k.mT / self.d_key**0.5
-        if mask is not None:
-            scores = scores.masked_fill(~mask, float("-inf"))
-        weights = scores.softmax(dim=-1)
-        return (weights @ v).transpose(1, 2).flatten(2), weights
-""",
-        says="The output projection is missing",
-    ),
-    Mistake(
-        "values from the keys",
-        cell="my-attention",
-        code=LAYERS
-        + """    def forward(self, query, key, value, mask=None):
-        q, k = self.split(self.w_q(query)), self.split(self.w_k(key))
-        v = self.split(self.w_v(key))
-        scores = q @ k.mT / self.d_key**0.5
-        if mask is not None:
-            scores = scores.masked_fill(~mask, float("-inf"))
-        weights = scores.softmax(dim=-1)
-        return self.w_o((weights @ v).transpose(1, 2).flatten(2)), weights
-""",
-        says="The values are made from the keys",
-    ),
-    Mistake(
         "stacked in another order",
         cell="copy-weights",
         code="""def copy_weights(theirs, mine):
@@ -113,21 +83,6 @@ MISTAKES = [
             mine.w_o.bias.copy_(theirs.out_proj.bias)
 """,
         says="w_q.weight is transposed",
-    ),
-    Mistake(
-        "out_proj forgotten",
-        cell="copy-weights",
-        code="""def copy_weights(theirs, mine):
-    layers = (mine.w_q, mine.w_k, mine.w_v)
-    with torch.no_grad():
-        for layer, weight in zip(layers, theirs.in_proj_weight.chunk(3)):
-            layer.weight.copy_(weight)
-            layer.bias.zero_()
-        if theirs.in_proj_bias is not None:
-            for layer, bias in zip(layers, theirs.in_proj_bias.chunk(3)):
-                layer.bias.copy_(bias)
-""",
-        says="w_o.weight holds no weight of theirs.",
     ),
     Mistake(
         "biases forgotten",
@@ -192,20 +147,6 @@ MISTAKES = [
         says="asks for no gradient",
     ),
     Mistake(
-        "copied in the wrong direction",
-        cell="copy-weights",
-        code="""def copy_weights(theirs, mine):
-    with torch.no_grad():
-        weights = [mine.w_q.weight, mine.w_k.weight, mine.w_v.weight]
-        theirs.in_proj_weight.copy_(torch.cat(weights))
-        theirs.out_proj.weight.copy_(mine.w_o.weight)
-        if theirs.in_proj_bias is not None:
-            theirs.in_proj_bias.copy_(torch.cat([mine.w_q.bias, mine.w_k.bias, mine.w_v.bias]))
-            theirs.out_proj.bias.copy_(mine.w_o.bias)
-""",
-        says="It is mine that gets the weights.",
-    ),
-    Mistake(
         "True still means may attend",
         cell="torch-mask",
         code="""def torch_mask(mask, batch, n_heads, n_queries, n_keys):
@@ -223,31 +164,12 @@ MISTAKES = [
         says="the maps are in the wrong order",
     ),
     Mistake(
-        "the mask repeated as a whole",
-        cell="torch-mask",
-        code="""def torch_mask(mask, batch, n_heads, n_queries, n_keys):
-    mask = mask.expand(batch, mask.shape[-3] if mask.ndim > 2 else 1, n_queries, n_keys)
-    if mask.shape[1] == 1:
-        return ~mask[:, 0].repeat(n_heads, 1, 1)
-    return ~mask.flatten(0, 1)
-""",
-        says="the maps are in the wrong order",
-    ),
-    Mistake(
         "turned only",
         cell="torch-mask",
         code="""def torch_mask(mask, batch, n_heads, n_queries, n_keys):
     return ~mask
 """,
         says="(batch · n_heads, query, key) is due",
-    ),
-    Mistake(
-        "ones and zeros",
-        cell="torch-mask",
-        code="""def torch_mask(mask, batch, n_heads, n_queries, n_keys):
-    return 1.0 - mask.expand(batch, n_heads, n_queries, n_keys).flatten(0, 1).float()
-""",
-        says="torch adds a mask of numbers to the scores.",
     ),
     Mistake(
         "the mask of head 0 for all heads",
@@ -268,15 +190,6 @@ MISTAKES = [
         says="0 · ln 0 is NaN in torch",
     ),
     Mistake(
-        "the entropy itself",
-        cell="keys-in-use",
-        code="""def keys_in_use(weights, is_token):
-    entropy = torch.special.entr(weights).sum(dim=-1)
-    return entropy.transpose(0, 1)[:, is_token].mean(dim=-1)
-""",
-        says="This is the entropy itself",
-    ),
-    Mistake(
         "the mean before the power",
         cell="keys-in-use",
         code="""def keys_in_use(weights, is_token):
@@ -294,15 +207,6 @@ MISTAKES = [
         says="The padding's queries are in the mean.",
     ),
     Mistake(
-        "padding set to 0 and counted",
-        cell="keys-in-use",
-        code="""def keys_in_use(weights, is_token):
-    keys = torch.special.entr(weights).sum(dim=-1).exp() * is_token[:, None]
-    return keys.mean(dim=(0, 2))
-""",
-        says="Divide by the number of tokens.",
-    ),
-    Mistake(
         "two bases",
         cell="keys-in-use",
         code="""def keys_in_use(weights, is_token):
@@ -310,15 +214,6 @@ MISTAKES = [
     return entropy.exp().transpose(0, 1)[:, is_token].mean(dim=-1)
 """,
         says="Take both to one base.",
-    ),
-    Mistake(
-        "one number for all heads",
-        cell="keys-in-use",
-        code="""def keys_in_use(weights, is_token):
-    keys = torch.special.entr(weights).sum(dim=-1).exp().transpose(0, 1)
-    return keys[:, is_token].mean()
-""",
-        says="One number for each head is due",
     ),
 ]
 
@@ -359,21 +254,6 @@ class MyAttention(nn.Module):
     for name, weight, bias in zip(("w_q", "w_k", "w_v", "w_o"), weights, biases):
         here[f"{name}.weight"], here[f"{name}.bias"] = weight, bias
     mine.load_state_dict(here)
-""",
-    ),
-    Right(
-        "new parameters from clones",
-        cell="copy-weights",
-        code="""def copy_weights(theirs, mine):
-    d = theirs.embed_dim
-    none = torch.zeros(3 * d)
-    in_bias = theirs.in_proj_bias if theirs.in_proj_bias is not None else none
-    out_bias = theirs.out_proj.bias if theirs.out_proj.bias is not None else none[:d]
-    for i, layer in enumerate((mine.w_q, mine.w_k, mine.w_v)):
-        layer.weight = nn.Parameter(theirs.in_proj_weight[i * d : (i + 1) * d].detach().clone())
-        layer.bias = nn.Parameter(in_bias[i * d : (i + 1) * d].detach().clone())
-    mine.w_o.weight = nn.Parameter(theirs.out_proj.weight.detach().clone())
-    mine.w_o.bias = nn.Parameter(out_bias.detach().clone())
 """,
     ),
     Right(
