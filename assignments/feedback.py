@@ -4,6 +4,7 @@ It needs no other host and runs no script: what the student's code has shown is 
 """
 
 import re
+from functools import cache
 from pathlib import Path
 
 import nbgrader.server_extensions.formgrader as formgrader
@@ -20,24 +21,29 @@ POLICY = (
 )
 
 
-def feedback(notebook: NotebookNode, resources: dict, remarks: list[str]) -> str:
-    """The page of a graded notebook, with the remarks above the first cell.
-
-    resources: what nbgrader's preprocessors read, see grade.py.
-    """
+@cache
+def exporter() -> HTMLExporter:
     theirs = Path(formgrader.__file__).parent
-    exporter = HTMLExporter(
+    made = HTMLExporter(
         template_name="feedback",
         extra_template_basedirs=[str(theirs / "templates")],
         extra_template_paths=[str(theirs / "static/node_modules/bootstrap/dist/css")],
         sanitize_html=True,
     )
-    # The marks of this class, the hidden tests of the next one.
+    # The marks are this class's; the hidden tests are the next one's too.
     for preprocessor in (GetGrades, ClearHiddenTests, CSSHTMLHeaderPreprocessor):
-        exporter.register_preprocessor(preprocessor, enabled=True)
+        made.register_preprocessor(preprocessor, enabled=True)
+    return made
+
+
+def feedback(notebook: NotebookNode, resources: dict, remarks: list[str]) -> str:
+    """The page of a graded notebook, with the remarks above the first cell.
+
+    resources: what nbgrader's preprocessors read, see grade.py.
+    """
     if remarks:
         told = "".join(f"\n- {remark}" for remark in remarks)
         cell = new_markdown_cell(f"**About the file that you handed in**\n{told}", id="remarks")
         notebook.cells.insert(0, cell)
-    page, _ = exporter.from_notebook_node(notebook, resources=resources)
+    page, _ = exporter().from_notebook_node(notebook, resources=resources)
     return SCRIPT.sub("", page).replace('<meta charset="utf-8" />', f"{POLICY}<meta charset=utf-8>")

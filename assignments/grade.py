@@ -14,9 +14,11 @@ import argparse
 import asyncio
 import csv
 import os
+import re
 import resource
 import sys
 import traceback
+import warnings
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -34,17 +36,22 @@ from assignments.collect import File, files_in, students
 from assignments.course import ROOT, SOURCE, make_course, settings
 from assignments.feedback import feedback
 from assignments.mend import is_test, mend, read, recognise, seed_of
-from assignments.run import run
+from assignments.run import NOT_GRADED, called, run
 
 GRADES = ROOT / "_build" / "grades"
-COLUMNS = ["student", "assignment", "file", "status", "points", "out_of", "by_hand", "reason"]
+COLUMNS = [
+    *("student", "assignment", "file", "status", "points", "out_of", "by_hand"),
+    *("reason", "feedback"),
+]
+TOLD = 200  # characters of a message that a row has room for
 
 
 @dataclass
 class Submission:
     """A file, and what became of it.
 
-    remarks: what there is to say, in words.
+    remarks: what there is to say about the file and its run, in words.
+    feedback: what the tests said that failed.
     graded: whether it has marks.
     """
 
@@ -53,6 +60,7 @@ class Submission:
     assignment: str = ""
     student: str = ""
     remarks: list[str] = field(default_factory=list)
+    feedback: list[str] = field(default_factory=list)
     graded: bool = False
 
     @property
@@ -161,6 +169,8 @@ async def grade_one(submission: Submission, root: Path, release: NotebookNode, m
     for preprocessor in (OverwriteCells(), CheckCellMetadata()):
         notebook, resources = preprocessor.preprocess(notebook, resources)
     submission.remarks += await run(notebook, mode)
+    submission.remarks += raised(notebook)
+    submission.feedback = failed(notebook)
     count_errors_alone(notebook)
     for preprocessor in (
         *(ClearMetadataPreprocessor(preserve_cell_metadata_mask={"nbgrader"}), LimitOutput()),
@@ -176,6 +186,35 @@ async def grade_one(submission: Submission, root: Path, release: NotebookNode, m
     page = root / "feedback" / student / name / f"{name}.html"
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(feedback(notebook, resources, submission.remarks), "utf-8")
+
+
+def raised(notebook: NotebookNode) -> list[str]:
+    """Which cells raised an error that are no tests and no answers still to be written."""
+    return [
+        in_a_row(f"{called(notebook, place)} raised {error.ename}: {error.evalue}")
+        for place, cell in enumerate(notebook.cells)
+        if not is_test(cell) and (error := error_of(cell))
+        and error.ename not in ("NotImplementedError", NOT_GRADED)
+    ]  # fmt: skip
+
+
+def failed(notebook: NotebookNode) -> list[str]:
+    """What the tests said that failed, without the check's own name and verdict."""
+    said = []
+    for place, cell in enumerate(notebook.cells):
+        if is_test(cell) and (error := error_of(cell)):
+            text = re.sub(r"^\w+: not yet\.\s+", "", error.evalue) or error.ename
+            said.append(in_a_row(f"{called(notebook, place)}: {text}"))
+    return said
+
+
+def error_of(cell: NotebookNode) -> NotebookNode | None:
+    return next((o for o in cell.get("outputs", []) if o.output_type == "error"), None)
+
+
+def in_a_row(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= TOLD else text[:TOLD] + " …"
 
 
 def count_errors_alone(notebook: NotebookNode) -> None:
@@ -231,6 +270,7 @@ def row_of(submission: Submission, root: Path) -> dict[str, str]:
         "file": submission.file.name,
         "status": "not graded",
         "reason": submission.reason,
+        "feedback": "; ".join(submission.feedback),
     }
     if not submission.graded:
         return row
@@ -319,6 +359,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--sandbox", choices=["full", "limits"], default="full")
     given = parser.parse_args(arguments)
     start = monotonic()
+    warnings.filterwarnings("ignore", module="nbgrader")  # of its database's library, not of ours
     try:
         if not given.submissions.exists():
             raise ValueError(f"there is no {given.submissions}")

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import re
 import signal
 import sys
 import tempfile
@@ -28,7 +27,7 @@ STARTS = 4  # of a kernel, for one notebook
 OUTPUT = 500_000  # characters of one cell
 ERROR = 4000  # characters of an error's message
 MESSAGE = 16 * 2**20  # bytes: a kernel that sends a longer one is cut off
-COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+NOT_GRADED = "NotGraded"  # the name of the error in a cell that has not been run to its end
 
 context = zmq.asyncio.Context()
 context.setsockopt(zmq.MAXMSGSIZE, MESSAGE)
@@ -219,7 +218,7 @@ def mark_rest(notebook: NotebookNode, left_out: dict[int, str], why: str) -> Non
 
 
 def failure(why: str) -> NotebookNode:
-    return new_output("error", ename="NotGraded", evalue=why, traceback=[f"This cell {why}."])
+    return new_output("error", ename=NOT_GRADED, evalue=why, traceback=[f"This cell {why}."])
 
 
 def called(notebook: NotebookNode, place: int) -> str:
