@@ -1,0 +1,107 @@
+"""The guide's page on assignments: its commands, paths, figures and examples are what there is."""
+
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+import torch
+
+from assignments.course import SOURCE
+from assignments.run import CELL_SECONDS, NOTEBOOK_SECONDS
+from attention import split_heads
+from attention.checks import check_split_heads, splitting
+from tools.check import STEPS
+
+ROOT = Path(__file__).parents[2]
+GUIDES = [ROOT / "book" / name for name in ("for-instructors.md", "assignments.md")]
+TEXT = GUIDES[1].read_text("utf-8")
+ASSIGNMENTS = sorted(SOURCE.glob("*/*.ipynb"))
+EXAMPLES = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+COMMANDS = [
+    command.replace("\\\n", " ")
+    for guide in GUIDES
+    for block, span in re.findall(r"```sh\n(.*?)```|`(make [^`]*)`", guide.read_text("utf-8"), re.S)
+    for command in re.findall(r"\bmake (?:.*\\\n)*.*", block or span)
+]
+MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
+
+pytestmark = pytest.mark.usefixtures("as_a_reader")
+
+
+def digits(text):
+    return {int(number) for number in re.findall(r"\d", text)}
+
+
+def test_the_table_lists_every_assignment():
+    rows = re.findall(r"^\| (\d) (.*?) \| (.*?) \| (\d+) \| (\d+) \|$", TEXT, re.MULTILINE)
+    told = [
+        (number, title, digits(chapters), int(minutes), int(points))
+        for number, title, chapters, minutes, points in rows
+    ]
+    assert told == [in_its_own_words(path) for path in ASSIGNMENTS]
+
+
+def in_its_own_words(path):
+    cells = nbformat.read(path, as_version=4).cells
+    head = cells[0].source
+    number, title = re.search(r"# Assignment (\d): (.*)", head).groups()
+    chapters = digits(re.search(r"It builds on (.*)", head)[1])
+    minutes, points = re.search(r"About (\d+) minutes, (\d+) points", head).groups()
+    given = sum(cell.metadata.get("nbgrader", {}).get("points", 0) for cell in cells)
+    assert given == int(points)
+    return number, title, chapters, int(minutes), int(points)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_makefile_knows_the_command(command):
+    for word in command.split()[1:]:
+        variable, _, value = word.partition("=")
+        if variable == "ONLY":
+            assert value in STEPS
+        elif "=" in word:
+            assert f"$({variable})" in MAKEFILE
+        elif word != "_build/container/installed":  # $(VENV)/installed, where VENV is that folder
+            assert re.search(rf"^{word}:.*## ", MAKEFILE, re.MULTILINE)
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.stem)
+def test_every_file_that_is_named_exists(guide):
+    tops = "|".join(path.name for path in ROOT.iterdir() if not path.name.startswith((".", "_")))
+    for name in re.findall(rf"`((?:{tops})(?:/[\w./-]*)?)`", guide.read_text("utf-8")):
+        assert (ROOT / name.replace("NAME", ASSIGNMENTS[0].stem)).exists(), name
+
+
+def test_the_limits_are_those_of_the_kernel():
+    assert f"run for {CELL_SECONDS} seconds and a notebook for {NOTEBOOK_SECONDS};" in TEXT
+
+
+def test_the_example_of_an_assignment_runs():
+    names = {"CLASS_SEED": 2027, "check_split_heads": check_split_heads}
+    for example in EXAMPLES[:2]:
+        assert re.findall(r"### (\w+) (?:SOLUTION|HIDDEN TESTS)", example) == ["BEGIN", "END"]
+        exec(example, names)
+    answers = {}
+    exec("import torch\n" + EXAMPLES[2], answers)
+    for answer in answers["MISTAKES"] + answers["RIGHT"]:
+        exec(answer.code, answers)
+        result = check_split_heads(answers["my_split"])
+        assert result.passed == (answer in answers["RIGHT"])
+        assert result.passed or answer.says in repr(result)
+
+
+def test_the_mistake_that_is_taught_is_new_and_named():
+    def mine(x, n_heads):
+        d_key = x.shape[-1] // n_heads
+        return torch.stack([x[..., :d_key] for _ in range(n_heads)], dim=1)
+
+    assert not check_split_heads(mine).mistakes
+    names = {"BANK": splitting.BANK, "split_heads": split_heads}
+    exec(EXAMPLES[3], names)
+    taught = names["every_head_is_the_first"]
+    try:
+        result = check_split_heads(mine)
+        assert result.mistakes == (taught.name,)
+        assert result.paragraphs[0] == f"{taught.why} {taught.way_out}"
+    finally:
+        splitting.BANK.remove(taught)
