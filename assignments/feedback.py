@@ -15,6 +15,7 @@ from nbformat.v4 import new_markdown_cell
 from nbgrader.preprocessors import ClearHiddenTests, GetGrades
 
 SCRIPT = re.compile(r"<script\b.*?</script\s*>", re.DOTALL | re.IGNORECASE)
+FONT = re.compile(r"@font-face\s*\{[^}]*\}")  # of icons that the page does not show
 POLICY = (
     '<meta http-equiv="Content-Security-Policy" '
     "content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:\">"
@@ -46,4 +47,5 @@ def feedback(notebook: NotebookNode, resources: dict, remarks: list[str]) -> str
         cell = new_markdown_cell(f"**About the file that you handed in**\n{told}", id="remarks")
         notebook.cells.insert(0, cell)
     page, _ = exporter().from_notebook_node(notebook, resources=resources)
-    return SCRIPT.sub("", page).replace('<meta charset="utf-8" />', f"{POLICY}<meta charset=utf-8>")
+    page = FONT.sub("", SCRIPT.sub("", page))
+    return page.replace("<head>", f"<head>{POLICY}", 1)
