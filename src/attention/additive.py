@@ -33,7 +33,7 @@ class AdditiveAttention(nn.Module):
         O(query · query_dim · hidden_dim + key · key_dim · hidden_dim).
 
     Source:
-        Bahdanau, Cho and Bengio 2014, §3.1 (equations 5 and 6) and appendix A.1.2.
+        Bahdanau, Cho and Bengio 2014, §3.1 and appendix A.1.2.
 
     Example:
         >>> import torch

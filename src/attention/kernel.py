@@ -75,7 +75,7 @@ def kernel_attention(
         and causal, O(n · chunk + n / chunk · features · d_value) more.
 
     Source:
-        Katharopoulos et al. 2020, §3.2, equations 4 to 6, and §3.3; chunks: Hua et al. 2022.
+        Katharopoulos et al. 2020, §3.2 and §3.3; chunks: Hua et al. 2022.
 
     Example:
         >>> import torch

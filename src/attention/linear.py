@@ -22,7 +22,7 @@ def elu_plus_one(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         x: a tensor of any shape, which the result has too.
 
     Source:
-        Katharopoulos et al. 2020, §3.2.1, equation 7.
+        Katharopoulos et al. 2020, §3.2.1.
 
     Example:
         >>> import torch
@@ -111,7 +111,7 @@ def linear_attention_step(
         O(d_key · d_value) time and memory, however long the sequence is.
 
     Source:
-        Katharopoulos et al. 2020, §3.4, equations 16 to 20.
+        Katharopoulos et al. 2020, §3.4.
 
     Example:
         >>> import torch

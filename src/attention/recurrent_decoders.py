@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from attention.additive import AdditiveAttention
 from attention.luong import LuongAttention
-from attention.recurrent import RecurrentDecoder
+from attention.recurrent_decoding import RecurrentDecoder
 
 Attend = Callable[[Tensor], tuple[Tensor, Tensor]]  # queries -> (context, weights)
 
@@ -36,7 +36,7 @@ class BahdanauDecoder(RecurrentDecoder):
         hidden_dim: that of a state, and of the attention's hidden layer.
 
     Source:
-        Bahdanau, Cho and Bengio 2014, §3.1, equations 4 to 6, and appendix A.2.2.
+        Bahdanau, Cho and Bengio 2014, §3.1 and appendix A.2.2.
 
     Example:
         >>> import torch

@@ -22,7 +22,9 @@ BOOK = Path(__file__).resolve().parents[2] / "book"
 PAGES = "\n".join(path.read_text("utf-8") for path in sorted(BOOK.glob("api-*.md")))
 LISTED = re.findall(r"^\.\. auto(?:class|function):: (\S+)$", PAGES, re.M)
 RESULTS = {"attention.RunningExample", "attention.TransformerOutput"}  # what a function returns
-BASE = {"attention.recurrent.RecurrentDecoder"}  # does nothing without the step of its children
+BASE = {
+    "attention.recurrent_decoding.RecurrentDecoder"
+}  # does nothing without the step of its children
 NAMES = [name for name in LISTED if name not in RESULTS | BASE]
 
 
