@@ -292,10 +292,12 @@ def row_of(submission: Submission, root: Path) -> dict[str, str]:
 
 
 def write_settings(root: Path) -> None:
-    """What formgrader reads when Jupyter is started in this folder."""
-    given = settings(root).CourseDirectory
-    lines = [f"c.CourseDirectory.{name} = {value!r}\n" for name, value in given.items()]
-    (root / "nbgrader_config.py").write_text("c = get_config()\n" + "".join(lines), "utf-8")
+    """What formgrader reads when Jupyter is started in this folder.
+
+    The folder itself it finds there, under another path too: graded in a container, or moved.
+    """
+    course = settings(root).CourseDirectory.course_id
+    (root / "nbgrader_config.py").write_text(f"c.CourseDirectory.course_id = {course!r}\n", "utf-8")
 
 
 def write_csv(rows: Iterable[dict[str, str]], path: Path, cells: list[str]) -> None:
