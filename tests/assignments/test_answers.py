@@ -2,6 +2,7 @@
 
 import csv
 import html
+import itertools
 import re
 
 import nbformat
@@ -31,19 +32,25 @@ def told(folder, student, name):
     return " ".join(html.unescape(re.sub("<[^>]+>", "", page)).split())
 
 
+def side_by_side(known):
+    """Groups of answers for different cells: every group is a submission of its own."""
+    by_cell = {}
+    for answer in known:
+        by_cell.setdefault(answer.cell, []).append(answer)
+    for group in itertools.zip_longest(*by_cell.values()):
+        yield [answer for answer in group if answer is not None]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_the_marks_are_right(student_version, name, tmp_path):
-    released, reference, known = (
-        student_version(name),
-        reference_answers(source(name)),
-        answers(name),
-    )
-    mistakes = {f"mistake {i}": m for i, m in enumerate(known.MISTAKES)}
-    rights = {f"right {i}": r for i, r in enumerate(known.RIGHT)}
-    assert len(mistakes) >= 8 and len(rights) >= 2
+    released, reference = student_version(name), reference_answers(source(name))
+    known = answers(name)
+    assert len(known.MISTAKES) >= 8 and len(known.RIGHT) >= 2
+    mistakes = {f"mistaken {i}": group for i, group in enumerate(side_by_side(known.MISTAKES))}
+    rights = {f"right {i}": group for i, group in enumerate(side_by_side(known.RIGHT))}
     submissions = {"reference": reference, "stub": {}}
-    for student, answer in (mistakes | rights).items():
-        submissions[student] = reference | {answer.cell: answer.code}
+    for student, group in (mistakes | rights).items():
+        submissions[student] = reference | {answer.cell: answer.code for answer in group}
     (tmp_path / "in").mkdir()
     for student, cells in submissions.items():
         text = nbformat.writes(submission(released, cells))
@@ -61,16 +68,14 @@ def test_the_marks_are_right(student_version, name, tmp_path):
     for student in ("reference", *rights):
         assert seen[student] == full, f"{student}: {told(tmp_path, student, name)}"
         assert bool(rows[student]["by_hand"]) == bool(by_hand)
-    for student, mistake in mistakes.items():
-        cell = following_test(name, mistake.cell)
+    for student, group in mistakes.items():
         page = told(tmp_path, student, name)
-        assert float(rows[student][cell]) == 0, f"{mistake.name} has the points of {cell}"
-        assert " ".join(mistake.says.split()) in page, f"{mistake.name} is not named in: {page}"
-        # Nothing else is lost, save where a later task builds on this one.
-        lost = {c for c in by_machine if float(rows[student][c]) < by_machine[c]}
-        assert cell in lost and list(by_machine).index(cell) == min(
-            map(list(by_machine).index, lost)
-        )
+        lost = {cell for cell in by_machine if float(rows[student][cell]) < by_machine[cell]}
+        for mistake in group:
+            cell = following_test(name, mistake.cell)
+            assert float(rows[student][cell]) == 0, f"{mistake.name} has the points of {cell}"
+            assert " ".join(mistake.says.split()) in page, f"{mistake.name} is not named in: {page}"
+        assert lost == {following_test(name, mistake.cell) for mistake in group}
     with (tmp_path / "grades/grades.csv").open(encoding="utf-8-sig", newline="") as file:
         table = list(csv.DictReader(file))
     assert {row["student"]: float(row["points"]) for row in table} == seen
