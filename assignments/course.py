@@ -24,7 +24,7 @@ SEED = re.compile(r"^CLASS_SEED = (\d+)", re.MULTILINE)
 
 
 def settings(root: Path) -> Config:
-    """nbgrader's: where the course lies, and what is told to a learner where an answer is due."""
+    """Where nbgrader finds the course and its gradebook."""
     config = Config()
     config.CourseDirectory.root = str(root)
     config.CourseDirectory.course_id = "attention"
@@ -74,7 +74,10 @@ def generate(root: Path, name: str) -> None:
     api = NbGraderAPI(CourseDirectory(config=config), config=config)
     made = api.generate_assignment(name)
     if not made["success"]:
-        raise ValueError(f"nbgrader refuses {name}:\n{made.get('log')}\n{made.get('error', '')}")
+        raise ValueError(
+            f"nbgrader refuses {name}. Where its cells have other names than when it was "
+            f"last graded, move {root} away first.\n{made.get('log')}\n{made.get('error', '')}"
+        )
     path = root / "release" / name / f"{name}.ipynb"
     notebook = nbformat.read(path, as_version=4)
     notebook.metadata = NotebookNode(

@@ -8,9 +8,12 @@ import re
 import nbformat
 import pytest
 
+from assignments import landlock
 from assignments.grade import grade
 from tests.assignments.conftest import NAMES, answers, source
 from tests.assignments.submissions import grade_id, reference_answers, submission
+
+pytestmark = pytest.mark.skipif(not landlock.version(), reason="this system has no Landlock")
 
 
 def points(name):

@@ -107,10 +107,14 @@ def test_what_cannot_be_read_is_told(tmp_path):
         file.truncate(LARGEST + 1)
     with zipfile.ZipFile(tmp_path / "carol.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("bomb.ipynb", bytes(LARGEST + 1))
+    (tmp_path / "dave.zip").write_bytes(b"PK\3\4, and then something else")
+    (tmp_path / "eve.docx").write_bytes(zipped({"word/document.xml": b"<w/>"}))
     told = {file.parts[0]: file.unread for file in files_in(tmp_path)}
     print(told)
     assert told["ada.zip"].startswith("it cannot be taken out of its zip")
     assert told["bob.zip"] == "too many zips within zips"
+    assert told["dave.zip"].startswith("the zip cannot be read")
+    assert told["eve.docx"] == ""  # one file, which is no notebook
     assert told["large.ipynb"] == told["carol.zip"] == "the file has 50 MB, and 50 MB are read"
 
 
