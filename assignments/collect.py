@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from time import mktime
 
 LARGEST = 50 * 2**20  # bytes of one file; a zip of a class may be larger
 DEPTH = 4  # zips within zips
@@ -21,13 +22,13 @@ class File:
     """A file that was handed in.
 
     parts: where it lay, from the folder of submissions on; a zip is a folder.
-    changed: when, to tell the newer of two; of a zip's member the zip knows.
+    changed: when, in seconds, to tell the newer of two; of a zip's member the zip knows.
     data: what is in it.
     unread: why that is not known, in words; empty where it is.
     """
 
     parts: tuple[str, ...]
-    changed: tuple[int, ...]
+    changed: float
     data: bytes = b""
     unread: str = ""
 
@@ -45,7 +46,7 @@ def files_in(place: Path) -> Iterator[File]:
         parts = path.relative_to(place).parts
         if not path.is_file() or any(map(NOT_HANDED_IN.match, parts)):
             continue
-        changed = (int(path.stat().st_mtime),)
+        changed = path.stat().st_mtime
         try:
             if path.suffix.lower() == ".zip":  # a text document is a zip, too
                 yield from files_in_zip(path, parts, DEPTH)
@@ -65,27 +66,28 @@ def files_in_zip(zipped: Path | io.BytesIO, parts: tuple[str, ...], depth: int) 
                 if not entry.is_dir() and not any(map(NOT_HANDED_IN.match, inside)):
                     yield from unzipped(archive, entry, parts + inside, depth)
     except (zipfile.BadZipFile, NotImplementedError, OSError) as error:
-        yield File(parts, (), unread=f"the zip cannot be read: {error}")
+        yield File(parts, 0, unread=f"the zip cannot be read: {error}")
 
 
 def unzipped(
     archive: zipfile.ZipFile, entry: zipfile.ZipInfo, parts: tuple[str, ...], depth: int
 ) -> Iterator[File]:
+    changed = mktime((*entry.date_time, 0, 0, -1))  # the zip's clock shows local time
     if entry.file_size > LARGEST:
-        yield File(parts, entry.date_time, unread=too_large(entry.file_size))
+        yield File(parts, changed, unread=too_large(entry.file_size))
         return
     try:
         data = archive.read(entry)
     except Exception as error:  # a damaged entry, a password, a method that Python has not
-        yield File(parts, entry.date_time, unread=f"it cannot be taken out of its zip: {error}")
+        yield File(parts, changed, unread=f"it cannot be taken out of its zip: {error}")
         return
     if data.startswith(b"PK\3\4") and parts[-1].lower().endswith(".zip"):
         if depth:
             yield from files_in_zip(io.BytesIO(data), parts, depth - 1)
         else:
-            yield File(parts, entry.date_time, unread="too many zips within zips")
+            yield File(parts, changed, unread="too many zips within zips")
     else:
-        yield File(parts, entry.date_time, data)
+        yield File(parts, changed, data)
 
 
 def too_large(size: int) -> str:
