@@ -9,7 +9,7 @@ random order, so that a machine that slows down slows all; medians are printed, 
 dense attention are taken within the round. Peak memory is what a process of its own needs above
 inputs, masks and random matrices. A mechanism skips a size for which it is expected to need more
 than 60 seconds or 12 GB, going on as between the two sizes before. `--page` puts the run on the
-book's page: it writes benchmarks/family.json, and from it book/measured.md and book/measured.png.
+book's page: it writes benchmarks/family.json, and from it book/measured.inc and book/measured.png.
 """
 
 import argparse

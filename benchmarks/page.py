@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 NUMBERS = ROOT / "benchmarks" / "family.json"
-PAGE, PICTURE = ROOT / "book" / "measured.md", ROOT / "book" / "measured.png"
+PAGE, PICTURE = ROOT / "book" / "measured.inc", ROOT / "book" / "measured.png"
 # What the picture shows, with the marker and the dashes by which a line is known without colour.
 DRAWN = {
     "dense, torch's fused kernel": ("o", "-"),
