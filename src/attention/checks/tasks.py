@@ -1,0 +1,67 @@
+"""What the test of a task of your own is written with, where none of the seven checks fits.
+
+    from attention.checks.tasks import ask, not_yet
+
+    if ask(my_mask, n_queries=3, n_keys=5).shape != (3, 5):
+        not_yet("my_mask", "The mask must be (n_queries, n_keys).")
+
+Everything here ends in `NotYet`, which a notebook shows as its words alone.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+from torch import Tensor
+
+from .bank import Bank
+from .examining import Task, examine
+from .inputs import Case
+from .result import Result
+from .running import about_error, learners_outcome
+
+
+def not_yet(task: str, *paragraphs: str) -> None:
+    """End a test with these words. Raises NotYet."""
+    Result(task, False, paragraphs).require()
+
+
+def call(task: str, function: Callable, *inputs: Any, **named: Any) -> Any:
+    """What a learner's function returns, or words about the error that it raises."""
+    try:
+        return function(*inputs, **named)
+    except (Exception, SystemExit) as error:
+        still = "This is still to be written: " * isinstance(error, NotImplementedError)
+        return not_yet(task, f"{still}{about_error(error)}")
+
+
+def ask(function: Callable, **inputs: Any) -> Tensor:
+    """The tensor that a learner's function returns, or words about why there is none."""
+    case, changing = Case(inputs), "It must depend on nothing but its inputs."
+    found = learners_outcome(function, case, ["result"], changing)
+    if found.error is not None:
+        not_yet(function.__name__, about_error(found.error), f"That was with {case}.")
+    if found.told:
+        not_yet(function.__name__, found.told)
+    return found.parts[0]
+
+
+def expect(
+    task: str,
+    function: Callable,
+    right: Tensor,
+    mistakes: Iterable[tuple[Tensor, str, str]],
+    axes: str,
+    **inputs: Any,
+) -> None:
+    """Run a function on these inputs. Where it does not return `right`, say why, if it is known.
+
+    mistakes: (what a mistake returns, why it is wrong, the way out) for each.
+    axes: those of the result, such as "batch seq d_model".
+    """
+    bank = Bank()
+    for returned, why, way_out in mistakes:
+        bank.mistake(why, way_out)(lambda *inputs, returned=returned: returned)
+    case = Case(inputs)
+    one_case = Task(task, lambda *inputs: right, bank, lambda numbers: [case], {"result": axes})
+    replace(examine(one_case, function, 0), check=task).require()
