@@ -1,8 +1,8 @@
 """seccomp: a Linux process gives up the system calls that it does not need (`man 2 seccomp`).
 
-What Landlock leaves open is closed here: starting processes, reaching another one by a socket or a
-signal, and changing the modes and owners of files. libseccomp would write the filter, but is not on
-every machine.
+What Landlock leaves open is closed here: starting processes, reaching another one by a socket, a
+signal, its limits or shared memory, and changing the modes and owners of files. libseccomp would
+write the filter, but is not on every machine.
 """
 
 import ctypes
@@ -31,7 +31,13 @@ NUMBERS = {
         "chmod": 90, "fchmod": 91, "fchmodat": 268, "fchmodat2": 452, "chown": 92, "fchown": 93,
         "lchown": 94, "fchownat": 260, "utime": 132, "utimes": 235, "futimesat": 261,
         "utimensat": 280, "setxattr": 188, "lsetxattr": 189, "fsetxattr": 190, "setxattrat": 463,
-        "shmget": 29, "memfd_create": 319,
+        "prlimit64": 302, "setpriority": 141, "sched_setparam": 142, "sched_setscheduler": 144,
+        "sched_setaffinity": 203, "sched_setattr": 314, "ioprio_set": 251,
+        "shmget": 29, "shmat": 30, "shmctl": 31, "semget": 64, "semop": 65, "semctl": 66,
+        "semtimedop": 220, "msgget": 68, "msgsnd": 69, "msgrcv": 70, "msgctl": 71, "mq_open": 240,
+        "add_key": 248, "request_key": 249, "keyctl": 250,
+        "memfd_create": 319, "userfaultfd": 323, "perf_event_open": 298,
+        "unshare": 272, "setns": 308, "mount": 165, "umount2": 166, "pivot_root": 155,
     },
     "aarch64": {
         "architecture": 0xC00000B7,
@@ -41,12 +47,20 @@ NUMBERS = {
         "rt_tgsigqueueinfo": 240, "pidfd_send_signal": 424, "ptrace": 117, "bpf": 280,
         "fchmod": 52, "fchmodat": 53, "fchmodat2": 452, "fchown": 55, "fchownat": 54,
         "utimensat": 88, "setxattr": 5, "lsetxattr": 6, "fsetxattr": 7, "setxattrat": 463,
-        "shmget": 194, "memfd_create": 279,
+        "prlimit64": 261, "setpriority": 140, "sched_setparam": 118, "sched_setscheduler": 119,
+        "sched_setaffinity": 122, "sched_setattr": 274, "ioprio_set": 30,
+        "shmget": 194, "shmat": 196, "shmctl": 195, "semget": 190, "semop": 193, "semctl": 191,
+        "semtimedop": 192, "msgget": 186, "msgsnd": 189, "msgrcv": 188, "msgctl": 187,
+        "mq_open": 180, "add_key": 217, "request_key": 218, "keyctl": 219,
+        "memfd_create": 279, "userfaultfd": 282, "perf_event_open": 241,
+        "unshare": 97, "setns": 268, "mount": 40, "umount2": 39, "pivot_root": 41,
     },
 }  # fmt: skip
-CONDITIONAL = {"architecture", "clone", "clone3", "socket", "kill", "tgkill"}
-# IPython sets the modes of its own files. Where these seem to work and do nothing, it starts.
+CONDITIONAL = {"architecture", "clone", "clone3", "socket", "kill", "tgkill", "prlimit64"}
+# IPython sets the modes of its own files, and ZeroMQ asks how its threads are scheduled. Both start
+# where these seem to work and do nothing.
 IGNORED = {
+    *("sched_setparam", "sched_setscheduler", "sched_setaffinity", "sched_setattr"),
     *("chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "fchown", "lchown", "fchownat"),
     *("utime", "utimes", "futimesat", "utimensat"),
     *("setxattr", "lsetxattr", "fsetxattr", "setxattrat"),
@@ -81,7 +95,7 @@ def restrict() -> None:
     """From now on this process starts none, reaches none, and changes no file's mode or owner.
 
     Threads are still started, Unix sockets still opened to be connected to, and signals still sent
-    to itself. A change of a mode or an owner does nothing; the rest is refused with
+    to itself. A change of a mode, an owner or of scheduling does nothing; the rest is refused with
     PermissionError. `no_new_privs` must be set.
     """
     numbers = NUMBERS[platform.machine()]
@@ -98,6 +112,7 @@ def restrict() -> None:
         *only_where(EQUAL, socket.AF_UNIX, numbers["socket"]),
         *only_where(EQUAL, os.getpid(), numbers["kill"]),
         *only_where(EQUAL, os.getpid(), numbers["tgkill"]),
+        *only_where(EQUAL, 0, numbers["prlimit64"]),  # its own limits
     ]
     for name in numbers.keys() - CONDITIONAL:
         steps += refused(numbers[name], 0 if name in IGNORED else errno.EPERM)

@@ -86,12 +86,17 @@ DENIED = {
     "starts a process": "import multiprocessing as m; m.Process(target=print).start()",
     "signals the grader": "os.kill(grader, 0)",
     "signals everybody": "os.kill(-1, 0)",
+    "limits the grader": "resource.prlimit(grader, resource.RLIMIT_CPU, (1, 1))",
+    "slows the grader": "os.setpriority(os.PRIO_PROCESS, grader, 19)",
+    "new namespaces": "denied(libc.unshare(0x10000000))",
+    "keys of the user": "denied(libc.syscall(KEYCTL, 0, -3, 0))",
     "fork, past Python": "denied(libc.fork())",
     "io_uring": "denied(libc.syscall(425, 8, ctypes.create_string_buffer(120)))",
     "ptrace": "denied(libc.ptrace(16, grader, 0, 0))",
 }
 SET_UP = """
-import ctypes, os, socket, subprocess, torch
+import ctypes, os, platform, resource, socket, subprocess, torch
+KEYCTL = {'x86_64': 250, 'aarch64': 219}[platform.machine()]
 libc = ctypes.CDLL(None, use_errno=True)
 def denied(result):
     if result == -1:
