@@ -105,9 +105,9 @@ def write(numbers):
         }
 
     times, peaks = cells(numbers["seconds"], 1e3), cells(numbers["peak_bytes"], 1e-6)
+    quicker = {name: three_digits(ratio) for name, ratio in ratios.items()}
     times = [
-        [name, *times[name], f"{exponents[name]:.2f}", three_digits(ratios.get(name, 0))]
-        for name in names
+        [name, *times[name], f"{exponents[name]:.2f}", quicker.get(name, "–")] for name in names
     ]
     slopes = "; ".join(f"{name}: {exponents[name]:.2f}" for name in DRAWN)
     PAGE.write_text(

@@ -32,11 +32,10 @@ from ipywidgets import IntSlider, interactive
 from matplotlib.figure import Figure
 from playwright.sync_api import sync_playwright
 
-from tools.chromium import find_chromium
+from tools.chromium import CHROMIUM_ARGUMENTS, find_chromium
 
 HTML = Path(__file__).parents[1] / "_build" / "html"
 FRAME = 1000 / 60  # milliseconds
-CHROMIUM_ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu"]
 
 MEASURE = """
 async widget => {
