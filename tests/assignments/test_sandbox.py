@@ -80,7 +80,7 @@ DENIED = {
     "opens a port": "socket.create_server(('127.0.0.1', 0))",
     "asks a program": "socket.socket(socket.AF_UNIX).connect(unix)",
     "fetches a page": "import urllib.request as u; u.urlopen('http://127.0.0.1')",
-    "forks without end": "while True: os.fork()",
+    "forks": "os.fork()",  # denied once is denied without end, and harmless where it is not
     "starts a program": "subprocess.run(['true'])",
     "becomes a program": "os.execv('/bin/sh', ['sh', '-c', 'true'])",
     "starts a process": "import multiprocessing as m; m.Process(target=print).start()",
