@@ -241,12 +241,12 @@ def keep_marks(db_url: str, student: str, name: str) -> None:
 
 async def grade_all(
     found: list[Submission], root: Path, releases: dict[str, NotebookNode], mode: str
-) -> None:
-    """Grade side by side, and tell of each when it is done."""
+) -> list[dict[str, str]]:
+    """Grade side by side, and tell of each when it is done. Returns the rows of the CSV."""
     cores = asyncio.Semaphore(os.cpu_count() or 1)
     done = 0
 
-    async def one(submission: Submission) -> None:
+    async def one(submission: Submission) -> dict[str, str]:
         nonlocal done
         async with cores:
             if submission.notebook:
@@ -260,8 +260,9 @@ async def grade_all(
         told = f"{row['points']} of {row['out_of']}" if submission.graded else "not graded"
         reason = f" ({submission.reason})" if submission.remarks else ""
         print(f"[{done}/{len(found)}] {submission.file.name}: {told}{reason}", flush=True)
+        return row
 
-    await asyncio.gather(*map(one, found))
+    return await asyncio.gather(*map(one, found))
 
 
 def row_of(submission: Submission, root: Path) -> dict[str, str]:
@@ -355,8 +356,7 @@ def grade(
     }
     assign(found, releases, only)
     found = without_extras(found)
-    asyncio.run(grade_all(found, root, releases, mode))
-    rows = [row_of(submission, root) for submission in found]
+    rows = asyncio.run(grade_all(found, root, releases, mode))
     rows.sort(key=lambda row: (row["student"], row["assignment"], row["file"]))
     cells = [key for row in rows for key in row if key not in COLUMNS]
     write_csv(rows, root / "grades.csv", list(dict.fromkeys(cells)))

@@ -3,9 +3,8 @@
     python -m assignments.release 2027
 
 writes every assignment with the class's seed in it, the year where none is given, to
-`_build/assignments/`. The same seed and the
-same commit make the same bytes. What nbgrader needs for it lies in `_build/course/`, solutions
-included: hand out nothing from there.
+`_build/assignments/`. The same seed and the same commit make the same bytes. What nbgrader needs
+for it lies in `_build/course/`, solutions included: hand out nothing from there.
 """
 
 import shutil

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from nbformat import NotebookNode
 
+from assignments.course import grade_id
+
 
 @dataclass(frozen=True)
 class Mistake:
@@ -30,10 +32,6 @@ class Right:
     name: str
     cell: str
     code: str
-
-
-def grade_id(cell: NotebookNode) -> str | None:
-    return cell.metadata.get("nbgrader", {}).get("grade_id")
 
 
 def reference_answers(source: NotebookNode) -> dict[str, str]:

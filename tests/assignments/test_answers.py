@@ -9,9 +9,10 @@ import nbformat
 import pytest
 
 from assignments import landlock
+from assignments.course import grade_id
 from assignments.grade import grade
 from tests.assignments.conftest import NAMES, answers, source
-from tests.assignments.submissions import grade_id, reference_answers, submission
+from tests.assignments.submissions import reference_answers, submission
 
 pytestmark = pytest.mark.skipif(not landlock.version(), reason="this system has no Landlock")
 

@@ -10,9 +10,10 @@ import nbformat
 import pytest
 
 from assignments import landlock
+from assignments.course import grade_id
 from assignments.grade import grade, peak_memory
 from tests.assignments.conftest import SEED, source
-from tests.assignments.submissions import grade_id, reference_answers, submission
+from tests.assignments.submissions import reference_answers, submission
 
 NAME, OTHER = "1-projection", "2-split-and-merge"
 TASKS = ["project", "project-from", "with-one-more", "count-parameters", "new-w-k"]

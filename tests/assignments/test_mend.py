@@ -6,9 +6,9 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
+from assignments.course import grade_id
 from assignments.mend import mend, read, recognise, seed_of
 from tests.assignments.conftest import NAMES, SEED
-from tests.assignments.submissions import grade_id
 
 NAME = NAMES[0]
 

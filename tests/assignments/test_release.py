@@ -8,11 +8,10 @@ import pytest
 from nbclient import NotebookClient
 from traitlets.config import Config
 
-from assignments.course import SEED_CELL, with_seed
+from assignments.course import SEED_CELL, grade_id, with_seed
 from assignments.release import main, release
 from attention.checks.inputs import Numbers
 from tests.assignments.conftest import NAMES, SEED, source
-from tests.assignments.submissions import grade_id
 from tools.kernels import unix_sockets
 
 REGION = re.compile(
