@@ -19,7 +19,7 @@ REPOSITORY = _build/repository
 
 BOOK_SOURCES := _config.yml _toc.yml $(shell find book -type f -not -path '*/.*' -not -path '*/__pycache__/*')
 # The reference reads their docstrings.
-DOCUMENTED := $(wildcard src/attention/*.py)
+DOCUMENTED := $(wildcard src/attention/*.py src/attention/*/*.py)
 
 # torch asks for its CUDA packages itself, and for none on a Mac or in its CPU build.
 CUDA = triton cuda-bindings cuda-pathfinder cuda-toolkit \

@@ -19,8 +19,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from attention import Vocabulary, padding_mask
-from attention.recurrent import BidirectionalEncoder
-from attention.recurrent_decoders import BahdanauDecoder, LuongDecoder
+from attention.recurrent.encoder_decoder import BahdanauDecoder, BidirectionalEncoder, LuongDecoder
 
 FIRST, LAST = datetime.date(1900, 1, 1), datetime.date(2099, 12, 31)
 TRAINING, DECIDING, MEASURING = 20000, 500, 2000  # days

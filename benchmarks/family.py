@@ -27,24 +27,23 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 
-from attention.additive import AdditiveAttention
+from attention.cached.grouped_query import grouped_attention
 from attention.dot_product import scaled_dot_product_attention
-from attention.fixed import fixed_attention
 from attention.heads import merge_heads
-from attention.linear import linear_attention
-from attention.linformer import linformer_attention
-from attention.local_attention import LocalAttention
-from attention.lsh import lsh_attention
-from attention.luong import LuongAttention
-from attention.online import tiled_attention
-from attention.performer import orthogonal_projection, performer_attention
-from attention.random_feature import random_feature_attention
-from attention.random_keys import draw_random_keys
-from attention.reformer import lsh_buckets
-from attention.shared_heads import grouped_attention
-from attention.sparse import sparse_attention
-from attention.sparse_patterns import sliding_window_mask
-from attention.strided import strided_attention
+from attention.linear.linear_transformer import linear_attention
+from attention.linear.linformer import linformer_attention
+from attention.linear.performer import orthogonal_projection, performer_attention
+from attention.linear.random_features import random_feature_attention
+from attention.recurrent.additive import AdditiveAttention
+from attention.recurrent.local import LocalAttention
+from attention.recurrent.luong import LuongAttention
+from attention.sparse.fixed import fixed_attention
+from attention.sparse.hashing import lsh_attention, lsh_buckets
+from attention.sparse.random_keys import draw_random_keys
+from attention.sparse.strided import strided_attention
+from attention.sparse.union import sparse_attention
+from attention.sparse.window import sliding_window_mask
+from attention.tiled import tiled_attention
 from benchmarks import page
 from benchmarks.timing import round_by_round, sample
 

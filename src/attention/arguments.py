@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 
-def check_size(name: str, size: int, *, least: int = 1) -> None:
+def require_size(name: str, size: int, *, least: int = 1) -> None:
     """Refuse a size that is not an int of at least `least`."""
     if isinstance(size, bool) or not isinstance(size, int):
         raise TypeError(f"{name} must be an int, got {size!r} of type {type(size).__name__}")
@@ -16,10 +16,10 @@ def check_size(name: str, size: int, *, least: int = 1) -> None:
         raise ValueError(f"{name} must be at least {least}, got {size}")
 
 
-def check_divides(part_name: str, part: int, whole_name: str, whole: int) -> None:
+def require_divides(part_name: str, part: int, whole_name: str, whole: int) -> None:
     """Refuse a number of parts that does not divide the whole, and say which ones do."""
-    check_size(whole_name, whole)
-    check_size(part_name, part)
+    require_size(whole_name, whole)
+    require_size(part_name, part)
     if whole % part:
         *others, last = [str(n) for n in range(1, whole + 1) if whole % n == 0]
         can_be = f"{', '.join(others)} or {last}" if others else last
@@ -28,12 +28,12 @@ def check_divides(part_name: str, part: int, whole_name: str, whole: int) -> Non
         )
 
 
-def check_n_heads(d_model: int, n_heads: int) -> None:
+def require_n_heads(d_model: int, n_heads: int) -> None:
     """Refuse head counts that do not divide d_model, and say which ones do."""
-    check_divides("n_heads", n_heads, "d_model", d_model)
+    require_divides("n_heads", n_heads, "d_model", d_model)
 
 
-def check_dropout(dropout: float) -> None:
+def require_dropout(dropout: float) -> None:
     """Refuse a dropout that is not a probability."""
     if isinstance(dropout, bool) or not isinstance(dropout, (int, float)):
         kind = type(dropout).__name__
@@ -42,7 +42,7 @@ def check_dropout(dropout: float) -> None:
         raise ValueError(f"dropout is a probability between 0 and 1, got {dropout}")
 
 
-def check_token_ids(token_ids: Tensor) -> None:
+def require_token_ids(token_ids: Tensor) -> None:
     """Refuse what is not a tensor of integers of shape (batch, seq) with at least one token."""
     if not isinstance(token_ids, Tensor):
         raise TypeError(
@@ -59,7 +59,7 @@ def check_token_ids(token_ids: Tensor) -> None:
         raise ValueError(f"token_ids is an empty sequence, shape {shape}; it needs a token")
 
 
-def check_vectors(name: str, x: Tensor, axes: str, *, last: int | None = None) -> None:
+def require_vectors(name: str, x: Tensor, axes: str, *, last: int | None = None) -> None:
     """Refuse `x` unless it holds floating-point numbers and has the axes named in `axes`.
 
     axes: the names, separated by spaces, such as "batch seq d_model"; "..." in front allows more.
@@ -91,7 +91,7 @@ def check_vectors(name: str, x: Tensor, axes: str, *, last: int | None = None) -
         )
 
 
-def check_same_sequences(query: Tensor, key: Tensor, value: Tensor) -> None:
+def require_same_sequences(query: Tensor, key: Tensor, value: Tensor) -> None:
     """Refuse keys and values that do not pair up, or that belong to another batch than queries."""
     for name, x in (("key", key), ("value", value)):
         if x.shape[:-2] != query.shape[:-2]:
@@ -106,7 +106,7 @@ def check_same_sequences(query: Tensor, key: Tensor, value: Tensor) -> None:
         )
 
 
-def check_mask(mask: Tensor, scores: tuple[int, ...]) -> None:
+def require_mask(mask: Tensor, scores: tuple[int, ...]) -> None:
     """Refuse a mask that is not boolean or does not broadcast to the shape of the scores.
 
     A mask has the two axes (query, key), or as many as the scores. What lies between is refused:
@@ -138,9 +138,9 @@ def check_mask(mask: Tensor, scores: tuple[int, ...]) -> None:
         raise ValueError(f"mask of shape {shape} does not broadcast to {expected}{hint}")
 
 
-def check_padding_mask(mask: Tensor, scores: tuple[int, ...], mechanism: str) -> None:
+def require_padding_mask(mask: Tensor, scores: tuple[int, ...], mechanism: str) -> None:
     """Refuse a mask that is not the same for all queries; `mechanism` says who cannot honour it."""
-    check_mask(mask, scores)
+    require_mask(mask, scores)
     if mask.shape[-2] != 1:
         raise ValueError(
             f"{mechanism} can leave out keys for all queries alike, not for single queries: mask "

@@ -7,7 +7,12 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from attention.arguments import check_dropout, check_mask, check_same_sequences, check_vectors
+from attention.arguments import (
+    require_dropout,
+    require_mask,
+    require_same_sequences,
+    require_vectors,
+)
 
 
 def scaled_dot_product_attention(
@@ -51,11 +56,11 @@ def scaled_dot_product_attention(
         >>> scaled_dot_product_attention(query, key, value)
         (tensor([[18.0443]]), tensor([[0.1956, 0.8044]]))
     """
-    check_vectors("query", query, "... query d_key")
-    check_vectors("key", key, "... key d_key", last=query.shape[-1])
-    check_vectors("value", value, "... key d_value")
-    check_same_sequences(query, key, value)
-    check_dropout(dropout)
+    require_vectors("query", query, "... query d_key")
+    require_vectors("key", key, "... key d_key", last=query.shape[-1])
+    require_vectors("value", value, "... key d_value")
+    require_same_sequences(query, key, value)
+    require_dropout(dropout)
     if scale is None:
         scale = 1 / math.sqrt(query.shape[-1])
 
@@ -76,7 +81,7 @@ def masked_softmax(
     Without gradients the scores may be overwritten: hand over what nobody else holds.
     """
     if mask is not None:
-        check_mask(mask, tuple(scores.shape))
+        require_mask(mask, tuple(scores.shape))
         # The lowest number, not -inf: softmax turns a row of -inf into NaN, in its gradient too.
         scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
     # On a CPU, fresh memory of this size takes longer than the softmax itself. Where no gradient is
@@ -127,7 +132,7 @@ def fused_attention(
     """
     if mask is None:
         return F.scaled_dot_product_attention(query, key, value, dropout_p=dropout)
-    check_mask(mask, (*query.shape[:-1], key.shape[-2]))
+    require_mask(mask, (*query.shape[:-1], key.shape[-2]))
     # What a kernel makes of a row with nothing to attend to depends on the kernel and on torch's
     # version. So such a row may attend to everything, and its output is set to 0 afterwards.
     sees = mask.any(dim=-1, keepdim=True)  # (..., query, 1)

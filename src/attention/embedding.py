@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from attention.arguments import check_dropout, check_size, check_token_ids, check_vectors
+from attention.arguments import require_dropout, require_size, require_token_ids, require_vectors
 
 
 class TokenEmbedding(nn.Module):
@@ -40,10 +40,10 @@ class TokenEmbedding(nn.Module):
 
     def __init__(self, vocab_size: int, d_model: int, *, pad_id: int | None = 0) -> None:
         super().__init__()
-        check_size("vocab_size", vocab_size)
-        check_size("d_model", d_model)
+        require_size("vocab_size", vocab_size)
+        require_size("d_model", d_model)
         if pad_id is not None:
-            check_size("pad_id", pad_id, least=0)
+            require_size("pad_id", pad_id, least=0)
             if pad_id >= vocab_size:
                 raise ValueError(f"pad_id={pad_id} must be less than vocab_size={vocab_size}")
         self.d_model = d_model
@@ -65,7 +65,7 @@ class TokenEmbedding(nn.Module):
         Raises:
             IndexError: for an id outside the table (on a CPU; an accelerator reports it later).
         """
-        check_token_ids(token_ids)
+        require_token_ids(token_ids)
         try:
             return self.table(token_ids) * math.sqrt(self.d_model)
         except IndexError:
@@ -103,9 +103,9 @@ class SinusoidalPositionalEncoding(nn.Module):
 
     def __init__(self, d_model: int, max_length: int = 5000, *, dropout: float = 0.0) -> None:
         super().__init__()
-        check_size("d_model", d_model)
-        check_size("max_length", max_length)
-        check_dropout(dropout)
+        require_size("d_model", d_model)
+        require_size("max_length", max_length)
+        require_dropout(dropout)
         self.d_model, self.max_length = d_model, max_length
         # In float64: near position 5000 an angle in float32 is wrong by 2e-4 of a radian.
         position = torch.arange(max_length, dtype=torch.float64)[:, None]
@@ -127,7 +127,7 @@ class SinusoidalPositionalEncoding(nn.Module):
         Raises:
             ValueError: for a sequence longer than max_length.
         """
-        check_vectors("x", x, "batch seq d_model", last=self.d_model)
+        require_vectors("x", x, "batch seq d_model", last=self.d_model)
         seq = x.shape[1]
         if seq > self.max_length:
             raise ValueError(

@@ -3,7 +3,7 @@
 from jaxtyping import Float
 from torch import Tensor
 
-from attention.arguments import check_n_heads, check_vectors
+from attention.arguments import require_n_heads, require_vectors
 
 
 def split_heads(
@@ -37,9 +37,9 @@ def split_heads(
                  [[2., 3.],
                   [6., 7.]]]])
     """
-    check_vectors("x", x, "batch seq d_model")
+    require_vectors("x", x, "batch seq d_model")
     batch, seq, d_model = x.shape
-    check_n_heads(d_model, n_heads)
+    require_n_heads(d_model, n_heads)
     # The heads must be cut out of the last axis; only then may their axis move in front of seq.
     return x.view(batch, seq, n_heads, d_model // n_heads).transpose(1, 2)
 
@@ -66,6 +66,6 @@ def merge_heads(
         >>> torch.equal(merge_heads(split_heads(x, n_heads=4)), x)
         True
     """
-    check_vectors("x", x, "batch heads seq d_key")
+    require_vectors("x", x, "batch heads seq d_key")
     batch, heads, seq, d_key = x.shape
     return x.transpose(1, 2).reshape(batch, seq, heads * d_key)

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from attention.arguments import check_size, check_token_ids
+from attention.arguments import require_size, require_token_ids
 
 
 def padding_mask(token_ids: Int[Tensor, "batch key"], pad_id: int) -> Bool[Tensor, "batch 1 1 key"]:
@@ -33,8 +33,8 @@ def padding_mask(token_ids: Int[Tensor, "batch key"], pad_id: int) -> Bool[Tenso
         tensor([[1, 1, 0],
                 [1, 0, 0]], dtype=torch.int32)
     """
-    check_token_ids(token_ids)
-    check_size("pad_id", pad_id, least=0)
+    require_token_ids(token_ids)
+    require_size("pad_id", pad_id, least=0)
     return (token_ids != pad_id)[:, None, None, :]
 
 
@@ -66,9 +66,9 @@ def causal_mask(
         tensor([[1, 1, 1, 0],
                 [1, 1, 1, 1]], dtype=torch.int32)
     """
-    check_size("n_queries", n_queries)
+    require_size("n_queries", n_queries)
     n_keys = n_queries if n_keys is None else n_keys
-    check_size("n_keys", n_keys)
+    require_size("n_keys", n_keys)
     key = torch.arange(n_keys, device=device)
     query = torch.arange(n_keys - n_queries, n_keys, device=device)  # positions among the keys
     return key <= query[:, None]

@@ -4,7 +4,12 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attention.arguments import check_dropout, check_n_heads, check_same_sequences, check_vectors
+from attention.arguments import (
+    require_dropout,
+    require_n_heads,
+    require_same_sequences,
+    require_vectors,
+)
 from attention.dot_product import fused_attention, scaled_dot_product_attention
 from attention.heads import merge_heads, split_heads
 
@@ -39,8 +44,8 @@ class MultiHeadAttention(nn.Module):
         self, d_model: int, n_heads: int, *, dropout: float = 0.0, bias: bool = True
     ) -> None:
         super().__init__()
-        check_n_heads(d_model, n_heads)
-        check_dropout(dropout)
+        require_n_heads(d_model, n_heads)
+        require_dropout(dropout)
         self.d_model, self.n_heads, self.d_key = d_model, n_heads, d_model // n_heads
         self.dropout = dropout
         self.w_q = nn.Linear(d_model, d_model, bias=bias)
@@ -78,10 +83,10 @@ class MultiHeadAttention(nn.Module):
         """
         key = query if key is None else key
         value = key if value is None else value
-        check_vectors("query", query, "batch query d_model", last=self.d_model)
-        check_vectors("key", key, "batch key d_model", last=self.d_model)
-        check_vectors("value", value, "batch key d_model", last=self.d_model)
-        check_same_sequences(query, key, value)
+        require_vectors("query", query, "batch query d_model", last=self.d_model)
+        require_vectors("key", key, "batch key d_model", last=self.d_model)
+        require_vectors("value", value, "batch key d_model", last=self.d_model)
+        require_same_sequences(query, key, value)
 
         q = split_heads(self.w_q(query), self.n_heads)  # (batch, heads, query, d_key)
         k = split_heads(self.w_k(key), self.n_heads)  # (batch, heads, key, d_key)

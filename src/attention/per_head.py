@@ -4,7 +4,12 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attention.arguments import check_mask, check_n_heads, check_same_sequences, check_vectors
+from attention.arguments import (
+    require_mask,
+    require_n_heads,
+    require_same_sequences,
+    require_vectors,
+)
 from attention.dot_product import scaled_dot_product_attention
 from attention.multihead import MultiHeadAttention
 
@@ -56,7 +61,7 @@ class PerHeadAttention(nn.Module):
 
     def __init__(self, d_model: int, n_heads: int, *, bias: bool = True) -> None:
         super().__init__()
-        check_n_heads(d_model, n_heads)
+        require_n_heads(d_model, n_heads)
         self.d_model, self.n_heads, self.d_key = d_model, n_heads, d_model // n_heads
         self.heads = nn.ModuleList(Head(d_model, self.d_key, bias=bias) for _ in range(n_heads))
         self.w_o = nn.Linear(d_model, d_model, bias=bias)
@@ -81,15 +86,15 @@ class PerHeadAttention(nn.Module):
         """
         key = query if key is None else key
         value = key if value is None else value
-        check_vectors("query", query, "batch query d_model", last=self.d_model)
-        check_vectors("key", key, "batch key d_model", last=self.d_model)
-        check_vectors("value", value, "batch key d_model", last=self.d_model)
-        check_same_sequences(query, key, value)
+        require_vectors("query", query, "batch query d_model", last=self.d_model)
+        require_vectors("key", key, "batch key d_model", last=self.d_model)
+        require_vectors("value", value, "batch key d_model", last=self.d_model)
+        require_same_sequences(query, key, value)
 
         masks = [None] * self.n_heads
         if mask is not None:
             shape = (query.shape[0], self.n_heads, query.shape[1], key.shape[1])
-            check_mask(mask, shape)
+            require_mask(mask, shape)
             masks = mask.expand(shape).unbind(1)  # one (batch, query, key) per head
 
         attended = [head(query, key, value, m) for head, m in zip(self.heads, masks, strict=True)]

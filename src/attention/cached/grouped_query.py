@@ -1,0 +1,231 @@
+"""Dot-product attention whose query heads share heads of keys and values.
+
+Multi-head attention gives every query head its own keys and values. Here a group of consecutive
+query heads attends to the same ones. Scores and weights are as many as before, and so is the work
+on them; only keys and values are fewer. `GroupedQueryAttention` puts the projections around it.
+
+Grouped-query attention: several query heads share one head of keys and values.
+
+n_kv_heads = n_heads is multi-head attention, n_kv_heads = 1 is multi-query attention, and between
+them n_heads / n_kv_heads query heads share each head of keys and values. The scores take as much
+work as in multi-head attention. Two projections get smaller, and so does the key-value cache, which
+a decoder reads from end to end for every token: n_heads / n_kv_heads times.
+"""
+
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from attention.arguments import (
+    require_divides,
+    require_dropout,
+    require_mask,
+    require_n_heads,
+    require_same_sequences,
+    require_vectors,
+)
+from attention.cached.key_value_cache import KeyValueCache
+from attention.dot_product import fused_attention, scaled_dot_product_attention
+from attention.heads import merge_heads, split_heads
+from attention.multihead import MultiHeadAttention
+
+
+def grouped_attention(
+    query: Float[Tensor, "batch heads query d_key"],
+    key: Float[Tensor, "batch kv_heads key d_key"],
+    value: Float[Tensor, "batch kv_heads key d_value"],
+    mask: Bool[Tensor, "..."] | None = None,
+    *,
+    dropout: float = 0.0,
+    need_weights: bool = True,
+) -> tuple[
+    Float[Tensor, "batch heads query d_value"], Float[Tensor, "batch heads query key"] | None
+]:
+    """Attend with heads / kv_heads consecutive query heads to each head of keys and values.
+
+    Keys and values are never repeated.
+
+    Args:
+        query: (batch, heads, query, d_key).
+        key: (batch, kv_heads, key, d_key).
+        value: (batch, kv_heads, key, d_value).
+        mask: as in `scaled_dot_product_attention`.
+        dropout: as in `scaled_dot_product_attention`.
+        need_weights: as in `MultiHeadAttention.forward`.
+
+    Returns:
+        output (batch, heads, query, d_value) and weights (batch, heads, query, key).
+
+    Raises:
+        ValueError: where kv_heads does not divide heads, and for shapes that do not fit.
+
+    Cost:
+        O(heads · query · key · d_key) operations.
+
+    Source:
+        Ainslie et al. 2023, §2.2; Shazeer 2019, §3, for one kv_head.
+
+    Example:
+        >>> import torch
+        >>> from attention import fused_attention, grouped_attention
+        >>> query, key, value = torch.randn(1, 4, 5, 8), *torch.randn(2, 1, 2, 5, 8)
+        >>> output, weights = grouped_attention(query, key, value)
+        >>> repeated = key.repeat_interleave(2, dim=1), value.repeat_interleave(2, dim=1)
+        >>> torch.allclose(output, fused_attention(query, *repeated), atol=1e-5)
+        True
+    """
+    require_vectors("query", query, "batch heads query d_key")
+    require_vectors("key", key, "batch kv_heads key d_key", last=query.shape[-1])
+    require_vectors("value", value, "batch kv_heads key d_value")
+    batch, n_heads, n_queries, d_key = query.shape
+    n_kv_heads, n_keys = key.shape[1:3]
+    require_divides("kv_heads", n_kv_heads, "heads", n_heads)
+    if value.shape[1] != n_kv_heads:
+        raise ValueError(
+            "key and value must have the same kv_heads, "
+            f"got key {tuple(key.shape)} and value {tuple(value.shape)}"
+        )
+    require_same_sequences(query[:, 0], key[:, 0], value[:, 0])
+    group = n_heads // n_kv_heads
+
+    # To the keys they share, the heads of a group are so many more queries.
+    query = query.reshape(batch, n_kv_heads, group * n_queries, d_key)
+    if mask is not None:
+        require_mask(mask, (batch, n_heads, n_queries, n_keys))
+        mask = mask[(None,) * (4 - mask.ndim)]
+        if mask.shape[1:3] != (1, 1):  # a mask of keys alone is the same for all queries anyway
+            heads = (n_kv_heads, group) if mask.shape[1] > 1 else (1, 1)
+            mask = mask.unflatten(1, heads).expand(-1, -1, group, n_queries, -1).flatten(2, 3)
+    if not need_weights:
+        output = fused_attention(query, key, value, mask, dropout=dropout)
+        return output.reshape(batch, n_heads, n_queries, -1), None
+    output, weights = scaled_dot_product_attention(query, key, value, mask, dropout=dropout)
+    rows = (batch, n_heads, n_queries, -1)
+    return output.reshape(rows), weights.reshape(rows)
+
+
+class GroupedQueryAttention(nn.Module):
+    """`MultiHeadAttention` with n_kv_heads heads of keys and values for n_heads heads of queries.
+
+    Parameters by name: `w_q` and `w_o` (d_model, d_model), `w_k` and `w_v` (n_kv_heads · d_key,
+    d_model), each with `.weight` and `.bias`.
+
+    Args:
+        d_model, n_heads, dropout, bias: as there.
+        n_kv_heads: divides n_heads.
+
+    Source:
+        Ainslie et al. 2023; Shazeer 2019 for n_kv_heads = 1.
+
+    Example:
+        >>> import torch
+        >>> from attention import GroupedQueryAttention, causal_mask
+        >>> attention = GroupedQueryAttention(d_model=16, n_heads=4, n_kv_heads=2)
+        >>> x, cache = torch.randn(1, 3, 16), attention.new_cache(batch=1, max_length=3)
+        >>> with torch.no_grad():
+        ...     tokens = [attention(x[:, i : i + 1], cache=cache)[0] for i in range(3)]
+        >>> torch.allclose(torch.cat(tokens, 1), attention(x, mask=causal_mask(3))[0], atol=1e-6)
+        True
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        n_kv_heads: int,
+        *,
+        dropout: float = 0.0,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        require_n_heads(d_model, n_heads)
+        require_divides("n_kv_heads", n_kv_heads, "n_heads", n_heads)
+        require_dropout(dropout)
+        self.d_model, self.n_heads, self.n_kv_heads = d_model, n_heads, n_kv_heads
+        self.d_key, self.dropout = d_model // n_heads, dropout
+        self.w_q = nn.Linear(d_model, d_model, bias=bias)
+        self.w_k = nn.Linear(d_model, n_kv_heads * self.d_key, bias=bias)
+        self.w_v = nn.Linear(d_model, n_kv_heads * self.d_key, bias=bias)
+        self.w_o = nn.Linear(d_model, d_model, bias=bias)
+
+    def forward(
+        self,
+        query: Float[Tensor, "batch query d_model"],
+        key: Float[Tensor, "batch key d_model"] | None = None,
+        value: Float[Tensor, "batch key d_model"] | None = None,
+        mask: Bool[Tensor, "..."] | None = None,
+        *,
+        cache: KeyValueCache | None = None,
+        need_weights: bool = True,
+    ) -> tuple[Float[Tensor, "batch query d_model"], Float[Tensor, "batch heads query _"] | None]:
+        """Attend to the keys: output (batch, query, d_model) and weights (batch, heads, query,
+        key).
+
+        Args:
+            query: (batch, query, d_model).
+            key: (batch, key, d_model); the queries unless given.
+            value: (batch, key, d_model); the keys unless given.
+            mask: as in `MultiHeadAttention.forward`.
+            cache: takes the keys and values of these tokens, which then attend to all that it
+                holds; `key` of the weights and of the mask counts these. For one token no mask is
+                needed, for several it is causal_mask(new, cache.length + new).
+            need_weights: as in `MultiHeadAttention.forward`.
+
+        Raises:
+            ValueError, TypeError: as `MultiHeadAttention.forward` does, and for a cache in
+                cross-attention.
+        """
+        if cache is not None and not (key is None and value is None):
+            raise ValueError(
+                "a cache is for self-attention, where each step adds keys, got key or value too; "
+                "in cross-attention the keys stay the same: call without cache"
+            )
+        key = query if key is None else key
+        value = key if value is None else value
+        require_vectors("query", query, "batch query d_model", last=self.d_model)
+        require_vectors("key", key, "batch key d_model", last=self.d_model)
+        require_vectors("value", value, "batch key d_model", last=self.d_model)
+        require_same_sequences(query, key, value)
+
+        q = split_heads(self.w_q(query), self.n_heads)  # (batch, heads, query, d_key)
+        k = split_heads(self.w_k(key), self.n_kv_heads)  # (batch, kv_heads, key, d_key)
+        v = split_heads(self.w_v(value), self.n_kv_heads)  # (batch, kv_heads, key, d_key)
+        if cache is not None:
+            k, v = cache.append(k, v)
+        dropout = self.dropout if self.training else 0.0
+        attended, weights = grouped_attention(
+            q, k, v, mask, dropout=dropout, need_weights=need_weights
+        )
+        return self.w_o(merge_heads(attended)), weights
+
+    def new_cache(self, batch: int, max_length: int) -> KeyValueCache:
+        """Make an empty cache for this layer, with its heads, width, dtype and device."""
+        w = self.w_k.weight
+        return KeyValueCache(
+            batch, self.n_kv_heads, max_length, self.d_key, dtype=w.dtype, device=w.device
+        )
+
+    @classmethod
+    def from_multihead(cls, module: MultiHeadAttention, n_kv_heads: int) -> "GroupedQueryAttention":
+        """Copy a `MultiHeadAttention`, each group's key and value heads replaced by their mean.
+
+        Exact where the heads of a group are equal; else a start for further training (Ainslie et
+        al. 2023, §2.1). dtype, device, dropout and training mode are kept.
+        """
+        if not isinstance(module, MultiHeadAttention):
+            raise TypeError(f"module must be a MultiHeadAttention, got {type(module).__name__}")
+        bias = module.w_q.bias is not None
+        ours = cls(module.d_model, module.n_heads, n_kv_heads, dropout=module.dropout, bias=bias)
+        ours.to(module.w_q.weight).train(module.training)
+        for name, w in ours.named_children():
+            state = getattr(module, name).state_dict()  # weight, and bias where there is one
+            if name in ("w_k", "w_v"):
+                heads = (n_kv_heads, -1, ours.d_key)  # (kv_heads, group, d_key) instead of rows
+                state = {k: x.unflatten(0, heads).mean(1).flatten(0, 1) for k, x in state.items()}
+            w.load_state_dict(state)
+        return ours
+
+    def extra_repr(self) -> str:
+        return (
+            f"d_model={self.d_model}, n_heads={self.n_heads}, n_kv_heads={self.n_kv_heads}, "
+            f"dropout={self.dropout}"
+        )

@@ -1,0 +1,123 @@
+"""The key-value cache: what a decoder keeps, so that each token is projected once.
+
+Under a causal mask the keys and values of earlier tokens never change. A decoder that writes one
+token after another therefore keeps them, and each step projects the new token alone: O(n) work per
+token instead of O(n²). The price is memory, which every step reads from end to end. It grows with
+the heads of keys and values, and grouped-query attention exists to have fewer of these.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attention.arguments import require_size, require_vectors
+
+
+class KeyValueCache:
+    """The keys and values that one layer has seen, in memory allocated once for max_length tokens.
+
+    Args:
+        batch: how many sequences are decoded side by side.
+        n_kv_heads: how many heads of keys and values; query heads do not count.
+        max_length: how many tokens fit.
+        d_key: the width of a head.
+        dtype, device: what the keys and values have; torch's defaults unless given.
+
+    Attributes:
+        length: how many tokens are held.
+        nbytes: the bytes allocated, 2 · batch · n_kv_heads · max_length · d_key · (bytes per
+            number). A decoder of several layers has one cache per layer and as many times the
+            bytes.
+
+    Source:
+        Shazeer 2019, §2.4 and §3, for the cost; Ainslie et al. 2023, §1 and §2.2.
+
+    Example:
+        >>> import torch
+        >>> from attention import KeyValueCache
+        >>> cache = KeyValueCache(batch=1, n_kv_heads=2, max_length=16, d_key=4)
+        >>> key, value = torch.randn(2, 1, 2, 3, 4)  # three tokens
+        >>> keys, values = cache.append(key, value)
+        >>> cache.length, keys.shape, bool((keys == key).all())
+        (3, torch.Size([1, 2, 3, 4]), True)
+        >>> cache.nbytes == 2 * 1 * 2 * 16 * 4 * 4  # float32: 4 bytes each
+        True
+    """
+
+    def __init__(
+        self,
+        batch: int,
+        n_kv_heads: int,
+        max_length: int,
+        d_key: int,
+        *,
+        dtype: torch.dtype | None = None,
+        device: torch.device | str | None = None,
+    ) -> None:
+        sizes = {"batch": batch, "n_kv_heads": n_kv_heads, "max_length": max_length, "d_key": d_key}
+        for name, size in sizes.items():
+            require_size(name, size)
+        self.max_length, self.length = max_length, 0
+        # Growing by torch.cat would copy everything again for each token.
+        self.keys = torch.zeros(*sizes.values(), dtype=dtype, device=device)
+        self.values = torch.zeros_like(self.keys)
+
+    @property
+    def nbytes(self) -> int:
+        return self.keys.nbytes + self.values.nbytes
+
+    def append(
+        self,
+        key: Float[Tensor, "batch kv_heads new d_key"],
+        value: Float[Tensor, "batch kv_heads new d_key"],
+    ) -> tuple[
+        Float[Tensor, "batch kv_heads length d_key"], Float[Tensor, "batch kv_heads length d_key"]
+    ]:
+        """Write the keys and values of new tokens behind the others, and return all of them.
+
+        Args:
+            key: (batch, kv_heads, new, d_key).
+            value: (batch, kv_heads, new, d_key).
+
+        Returns:
+            keys and values, (batch, kv_heads, length, d_key), views of the cache. Nothing but the
+            new tokens is copied.
+
+        Raises:
+            ValueError: for tokens that do not fit, for another batch, head count or width, and
+                where gradients are asked for, since the cache overwrites what they would need.
+            TypeError: for another dtype.
+
+        Cost:
+            O(new · kv_heads · d_key).
+        """
+        batch, n_kv_heads, _, d_key = self.keys.shape
+        for name, x in (("key", key), ("value", value)):
+            require_vectors(name, x, "batch kv_heads new d_key")
+            expected = (batch, n_kv_heads, key.shape[2], d_key)
+            if x.shape != expected:
+                raise ValueError(
+                    f"{name} has shape (batch, kv_heads, new, d_key) = {tuple(x.shape)}, and this "
+                    f"cache takes {expected}; a cache belongs to one layer and one batch, so make "
+                    "another for these"
+                )
+            if x.dtype != self.keys.dtype:
+                raise TypeError(
+                    f"{name} is {x.dtype}, and this cache holds {self.keys.dtype}; "
+                    f"make it with dtype={x.dtype}"
+                )
+            if x.requires_grad and torch.is_grad_enabled():
+                raise ValueError(
+                    f"{name} asks for gradients, which a cache cannot give; decode inside "
+                    "torch.no_grad(), and train without a cache, on the whole sequence"
+                )
+        start, stop = self.length, self.length + key.shape[2]
+        if stop > self.max_length:
+            raise ValueError(
+                f"the cache holds {start} of max_length={self.max_length} tokens, and "
+                f"{stop - start} more do not fit; make it with max_length={stop} or more"
+            )
+        self.keys[:, :, start:stop] = key
+        self.values[:, :, start:stop] = value
+        self.length = stop
+        return self.keys[:, :, :stop], self.values[:, :, :stop]

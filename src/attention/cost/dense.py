@@ -1,0 +1,149 @@
+"""What a layer costs, counted: attention over all keys, and convolution.
+
+Each function takes the sizes of a layer and returns the `Cost` of one sequence passing through it.
+Operations are multiply-adds of matrix products, each of which is two floating-point operations in
+the counts of papers and of torch's FLOP counter. Softmax, activations, biases and sums are left
+out: they grow no faster than what is counted. What table 1 of Vaswani et al. 2017 calls "complexity
+per layer" is `mixing`, the work that carries information from one position to another. The modules
+`cost_recurrent`, `cost_sparse` and `cost_linear` count the other mechanisms.
+"""
+
+from dataclasses import dataclass, replace
+
+from attention.arguments import require_divides, require_n_heads, require_size
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The cost of one layer for one sequence.
+
+    Attributes:
+        projections: multiply-adds that every position needs for itself, such as W_q to W_o.
+        mixing: multiply-adds between positions, such as scores and weighted sums.
+        parameters: how many numbers are learned.
+        memory: how many numbers the mixing holds at a time, beyond its input and output.
+        cache: how many numbers of the past are kept to compute the next position.
+        steps: how many operations must wait for each other.
+        path: how many layers, or steps within one, lie on the way of a signal between the two
+            positions where it is longest; None where it depends on the data or on chance.
+
+    Source:
+        Vaswani et al. 2017, §4 and table 1, for mixing, steps and path.
+
+    Example:
+        >>> from attention.cost.dense import multi_head
+        >>> cost = multi_head(n=100, d_model=512, n_heads=8)
+        >>> cost.mixing, cost.operations, cost.flops
+        (10240000, 115097600, 230195200)
+    """
+
+    projections: int
+    mixing: int
+    parameters: int
+    memory: int
+    cache: int
+    steps: int
+    path: int | None
+
+    @property
+    def operations(self) -> int:
+        """All multiply-adds."""
+        return self.projections + self.mixing
+
+    @property
+    def flops(self) -> int:
+        """Floating-point operations, two for each multiply-add."""
+        return 2 * self.operations
+
+
+def multi_head(n: int, d_model: int, n_heads: int) -> Cost:
+    """`MultiHeadAttention` of n tokens: O(n² · d_model) mixing, 1 step, path 1.
+
+    Source:
+        Vaswani et al. 2017, §4 and table 1.
+
+    Example:
+        >>> from attention.cost.dense import multi_head
+        >>> multi_head(2000, 512, 8).mixing / multi_head(1000, 512, 8).mixing
+        4.0
+    """
+    return grouped_query(n, d_model, n_heads, n_heads)
+
+
+def grouped_query(n: int, d_model: int, n_heads: int, n_kv_heads: int) -> Cost:
+    """`GroupedQueryAttention` of n tokens: the mixing of `multi_head`, a smaller cache.
+
+    The cache takes cache · layers · (bytes per number) bytes: 2 · n_kv_heads · d_key numbers for
+    each token of each layer. n_kv_heads = 1 is multi-query attention.
+
+    Source:
+        Shazeer 2019, §3; Ainslie et al. 2023, §2.
+
+    Example:
+        >>> from attention.cost.dense import grouped_query, multi_head
+        >>> multi_head(4096, 512, 8).cache / grouped_query(4096, 512, 8, n_kv_heads=2).cache
+        4.0
+    """
+    require_size("n", n)
+    require_n_heads(d_model, n_heads)
+    require_divides("n_kv_heads", n_kv_heads, "n_heads", n_heads)
+    d_kv = n_kv_heads * (d_model // n_heads)
+    outputs = 2 * (d_model + d_kv)  # columns of w_q, w_o, w_k and w_v
+    return Cost(
+        projections=n * d_model * outputs,
+        mixing=2 * n * n * d_model,
+        parameters=d_model * outputs + outputs,
+        memory=n_heads * n * n,
+        cache=2 * n * d_kv,
+        steps=1,
+        path=1,
+    )
+
+
+def tiled(n: int, d_model: int, n_heads: int, tile: int) -> Cost:
+    """`tiled_attention` of n tokens (FlashAttention): the operations of `multi_head`, O(n) memory.
+
+    For each query a running maximum and sum; the tiles of keys are taken one after the other.
+
+    Source:
+        Dao et al. 2022, §3.1.
+
+    Example:
+        >>> from attention.cost.dense import multi_head, tiled
+        >>> multi_head(4096, 512, 8).memory, tiled(4096, 512, 8, tile=256).memory
+        (134217728, 589824)
+    """
+    require_size("tile", tile)
+    memory = n_heads * (min(tile, n) ** 2 + 2 * n)
+    return replace(multi_head(n, d_model, n_heads), memory=memory, steps=-(-n // tile))
+
+
+def convolutional(n: int, d_model: int, kernel: int) -> Cost:
+    """A convolution over n positions, each output from `kernel` of them, with a bias.
+
+    The path is the number of layers with which the last output reaches the first input, where every
+    layer spreads its kernel `kernel` times as wide as the layer before (dilated, causal).
+
+    Source:
+        Vaswani et al. 2017, §4 and table 1.
+
+    Example:
+        >>> from attention.cost.dense import convolutional
+        >>> convolutional(n=81, d_model=512, kernel=3).path
+        4
+    """
+    require_size("n", n)
+    require_size("d_model", d_model)
+    require_size("kernel", kernel, least=2)
+    layers = 1
+    while kernel**layers < n:
+        layers += 1
+    return Cost(
+        projections=0,
+        mixing=n * kernel * d_model * d_model,
+        parameters=kernel * d_model * d_model + d_model,
+        memory=0,
+        cache=(kernel - 1) * d_model,
+        steps=1,
+        path=layers,
+    )

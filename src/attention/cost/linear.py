@@ -1,0 +1,140 @@
+"""What attention costs where it is approximated in a time that grows as n, or as n · log n.
+
+Counted as in `attention.cost.dense`: linear attention, random features (Performer and Random
+Feature Attention), Linformer and LSH attention (Reformer). The projections W_q to W_o are those of
+multi-head attention, except in the Reformer, where queries and keys share one.
+"""
+
+from dataclasses import replace
+
+from attention.arguments import require_size
+from attention.cost.dense import Cost, multi_head
+
+
+def linear(n: int, d_model: int, n_heads: int) -> Cost:
+    """Linear attention with φ = elu + 1: O(n · d_model · d_key), two products with a small state.
+
+    The state of a head, (d_key + 1) · d_key numbers with its normaliser, is all that the next token
+    of a causal layer needs of the past. Bidirectional and for whole sequences it takes 1 step; as a
+    recurrence it takes n.
+
+    Source:
+        Katharopoulos et al. 2020, §3.2 and §3.3.
+
+    Example:
+        >>> from attention.cost.dense import multi_head
+        >>> from attention.cost.linear import linear
+        >>> linear(n=4096, d_model=512, n_heads=8).cache, multi_head(4096, 512, 8).cache
+        (33280, 4194304)
+    """
+    cost = multi_head(n, d_model, n_heads)
+    return with_features(cost, n, d_model, n_heads, d_model // n_heads)
+
+
+def random_features(n: int, d_model: int, n_heads: int, n_features: int) -> Cost:
+    """Linear attention on n_features random features: O(n · d_model · n_features).
+
+    Beside the two products with the state, queries and keys are multiplied with the random matrix,
+    of a row for each feature. Random Feature Attention makes two features, a sine and a cosine, of
+    each row: it takes n · d_model · n_features multiply-adds less.
+
+    Source:
+        Choromanski et al. 2020, §2 (Performer); Peng et al. 2021, §3.
+
+    Example:
+        >>> from attention.cost.dense import multi_head
+        >>> from attention.cost.linear import random_features
+        >>> random_features(4096, 512, 8, 256).mixing / multi_head(4096, 512, 8).mixing < 0.126
+        True
+    """
+    require_size("n_features", n_features)
+    cost = with_features(multi_head(n, d_model, n_heads), n, d_model, n_heads, n_features)
+    return replace(cost, mixing=cost.mixing + 2 * n * d_model * n_features)
+
+
+def with_features(cost: Cost, n: int, d_model: int, n_heads: int, n_features: int) -> Cost:
+    """The cost of a layer whose queries and keys become n_features numbers in every head.
+
+    The features are made for some tokens at a time. As memory they are left out: the state counts.
+
+    Source:
+        This book's count.
+
+    Example:
+        >>> from attention.cost.dense import multi_head
+        >>> from attention.cost.linear import with_features
+        >>> with_features(multi_head(100, 8, 2), 100, 8, 2, n_features=4).mixing
+        8000
+    """
+    state = n_heads * n_features * (d_model // n_heads + 1)  # φ(K)ᵀ · V and the sum of φ(K)
+    return replace(
+        cost,
+        # φ(K)ᵀ · V and φ(Q) times that, both with a column of ones beside the values of each head
+        mixing=2 * n * n_features * (d_model + n_heads),
+        memory=state,
+        cache=state,
+    )
+
+
+def linformer(
+    n: int, d_model: int, n_heads: int, n_mixtures: int, *, max_length: int | None = None
+) -> Cost:
+    """`LinformerAttention`: O(n · n_mixtures · d_model), two matrices of max_length columns more.
+
+    Half of the work mixes keys and values, half attends to the mixtures. max_length is n unless
+    given.
+
+    Source:
+        Wang et al. 2020, §4 and table 1.
+
+    Example:
+        >>> from attention.cost.dense import multi_head
+        >>> from attention.cost.linear import linformer
+        >>> linformer(4096, 512, 8, n_mixtures=256).mixing / multi_head(4096, 512, 8).mixing
+        0.125
+    """
+    require_size("n_mixtures", n_mixtures)
+    cost, columns = multi_head(n, d_model, n_heads), n if max_length is None else max_length
+    require_size("max_length", columns, least=n)
+    return replace(
+        cost,
+        mixing=4 * n * n_mixtures * d_model,
+        parameters=cost.parameters + 2 * n_mixtures * columns,
+        memory=n_heads * n * n_mixtures + 2 * n_mixtures * d_model,
+        cache=2 * n_mixtures * d_model,  # sums, to which the next key and value are added
+    )
+
+
+def reformer(
+    n: int, d_model: int, n_heads: int, *, n_buckets: int, n_rounds: int, chunk_length: int
+) -> Cost:
+    """`ReformerAttention`: O(n · n_rounds · d_model · (chunk_length + n_buckets)), and a sort.
+
+    One round is held at a time. The sort compares but does not multiply, so that it is no
+    operation here; as steps it takes log₂ n, which is what Wang et al. 2020, table 1, count. Which
+    tokens meet depends on their vectors, and so does the path.
+
+    Source:
+        Kitaev et al. 2020, §2 and table 1.
+
+    Example:
+        >>> from attention.cost.dense import multi_head
+        >>> from attention.cost.linear import reformer
+        >>> sizes = dict(n_buckets=128, n_rounds=4, chunk_length=64)
+        >>> reformer(4096, 512, 8, **sizes).mixing / multi_head(4096, 512, 8).mixing
+        0.15625
+    """
+    require_size("n_buckets", n_buckets, least=2)
+    require_size("n_rounds", n_rounds)
+    require_size("chunk_length", chunk_length)
+    cost = multi_head(n, d_model, n_heads)
+    pairs = -(-n // chunk_length) * chunk_length * 2 * chunk_length
+    return replace(
+        cost,
+        projections=cost.projections * 3 // 4,
+        mixing=n_rounds * d_model * (n * n_buckets // 2 + 2 * pairs),
+        parameters=cost.parameters * 3 // 4,
+        memory=n_heads * pairs,
+        steps=max(1, (n - 1).bit_length()),
+        path=None,
+    )

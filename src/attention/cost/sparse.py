@@ -1,0 +1,127 @@
+"""What attention costs where a pattern says which keys a query sees.
+
+Counted as in `attention.cost.dense`. Every pair of a query and a key that it sees takes d_model
+multiply-adds for the score and as many for the weighted sum, and one number for each head is held.
+The pairs are counted exactly, as many as the pattern's mask has. Computing them in dense blocks
+takes more: the blocks overlap the pattern's edges.
+"""
+
+from dataclasses import replace
+
+from attention.arguments import require_size
+from attention.cost.dense import Cost, multi_head
+from attention.sparse.fixed import require_summary
+from attention.sparse.window import window_reach
+
+
+def of_pairs(pairs: int, n: int, d_model: int, n_heads: int, path: int | None) -> Cost:
+    """Multi-head attention of n tokens in which only `pairs` pairs of tokens meet.
+
+    Source:
+        This book's count.
+
+    Example:
+        >>> from attention.cost.dense import multi_head
+        >>> from attention.cost.sparse import of_pairs
+        >>> of_pairs(10 * 10, 10, 8, 2, path=1) == multi_head(10, 8, 2)
+        True
+    """
+    mixing, memory = 2 * pairs * d_model, n_heads * pairs
+    return replace(multi_head(n, d_model, n_heads), mixing=mixing, memory=memory, path=path)
+
+
+def sliding_window(
+    n: int, d_model: int, n_heads: int, window: int, *, causal: bool = False
+) -> Cost:
+    """Each query and `window` neighbours, half on each side: O(n · window · d_model), O(n) path.
+
+    Where causal, all neighbours lie before the query, and nothing else is kept for the next one.
+
+    Source:
+        Vaswani et al. 2017, table 1, "self-attention (restricted)"; Beltagy et al. 2020, §3.1.
+
+    Example:
+        >>> from attention.cost.dense import multi_head
+        >>> from attention.cost.sparse import sliding_window
+        >>> cost = sliding_window(n=1001, d_model=512, n_heads=8, window=100)
+        >>> cost.path, round(cost.mixing / multi_head(1001, 512, 8).mixing, 3)
+        (20, 0.098)
+    """
+    require_size("n", n)
+    require_size("window", window, least=1 if causal else 2)
+    before, after = window_reach(window, causal=causal)
+    pairs = sum(min(i, before) + 1 + min(n - 1 - i, after) for i in range(n))
+    cost = of_pairs(pairs, n, d_model, n_heads, path=max(1, -(-(n - 1) // before)))
+    return replace(cost, cache=2 * min(n, window) * d_model) if causal else cost
+
+
+def global_tokens(n: int, d_model: int, n_heads: int, n_global: int) -> Cost:
+    """Everybody sees n_global tokens, and these see everybody: O(n · n_global · d_model), path 2.
+
+    Source:
+        Beltagy et al. 2020, §3.1; Zaheer et al. 2020, §2.
+
+    Example:
+        >>> from attention.cost.sparse import global_tokens
+        >>> global_tokens(n=1000, d_model=512, n_heads=8, n_global=1).path
+        2
+    """
+    require_size("n_global", n_global)
+    g = min(n_global, n)
+    return of_pairs(2 * n * g - g * g, n, d_model, n_heads, path=2 if g < n - 1 else 1)
+
+
+def random_keys(n: int, d_model: int, n_heads: int, n_random: int) -> Cost:
+    """n_random keys drawn for each query: O(n · n_random · d_model). Chance sets the path.
+
+    Counted as if no key were drawn twice.
+
+    Source:
+        Zaheer et al. 2020, §2.
+
+    Example:
+        >>> from attention.cost.dense import multi_head
+        >>> from attention.cost.sparse import random_keys
+        >>> random_keys(1000, 512, 8, n_random=30).mixing / multi_head(1000, 512, 8).mixing
+        0.03
+    """
+    require_size("n_random", n_random)
+    return of_pairs(n * min(n_random, n), n, d_model, n_heads, path=None)
+
+
+def strided(n: int, d_model: int, n_heads: int, stride: int) -> Cost:
+    """The query, the stride keys before it and every stride-th key before those.
+
+    O(n · (stride + n/stride) · d_model): O(n · √n · d_model) where stride ≈ √n. Path 2.
+
+    Source:
+        Child et al. 2019, §4.3.
+
+    Example:
+        >>> from attention.cost.sparse import strided
+        >>> round(strided(4096, 512, 8, stride=64).mixing / strided(1024, 512, 8, stride=32).mixing)
+        8
+    """
+    require_size("n", n)
+    require_size("stride", stride)
+    pairs = sum(min(i, stride) + 1 + max(0, i // stride - 1) for i in range(n))
+    return of_pairs(pairs, n, d_model, n_heads, path=2 if 1 < stride < n - 1 else 1)
+
+
+def fixed(n: int, d_model: int, n_heads: int, stride: int, summary: int = 1) -> Cost:
+    """The query's own row of stride keys up to itself and the last `summary` keys of earlier rows.
+
+    O(n · (stride + summary · n/stride) · d_model). Path 2: a row's last key hands on what it saw.
+
+    Source:
+        Child et al. 2019, §4.3.
+
+    Example:
+        >>> from attention.cost.sparse import fixed
+        >>> round(fixed(4096, 512, 8, stride=64).mixing / fixed(1024, 512, 8, stride=32).mixing)
+        8
+    """
+    require_size("n", n)
+    require_summary(stride, summary)
+    pairs = sum(i % stride + 1 + i // stride * summary for i in range(n))
+    return of_pairs(pairs, n, d_model, n_heads, path=2 if summary < stride < n else 1)

@@ -1,0 +1,137 @@
+"""Linear attention: the weight of a key is φ(q)·φ(k) with φ(x) = elu(x) + 1.
+
+Scaled dot-product attention takes exp(q·k / √d_key) for the weight and divides by the sum of all
+weights. Here the features φ are a fixed positive function of each vector, so that the sums over the
+keys are taken once for all queries and time grows as n. The weights are others than softmax's, and
+flatter: a model has to be trained with them. Causal, the sums make it a recurrent network: the
+state is one matrix for each head, and a token costs the same however many came before it.
+"""
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.nn import functional as F
+
+from attention.linear.feature_maps import kernel_attention, require_feature_map_inputs
+
+
+def elu_plus_one(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """elu(x) + 1: x + 1 where x is positive, eˣ elsewhere, and so positive everywhere.
+
+    Args:
+        x: a tensor of any shape, which the result has too.
+
+    Source:
+        Katharopoulos et al. 2020, §3.2.1.
+
+    Example:
+        >>> import torch
+        >>> from attention import elu_plus_one
+        >>> elu_plus_one(torch.tensor([-1.0, 0.0, 2.0]))
+        tensor([0.3679, 1.0000, 3.0000])
+    """
+    # Not F.elu(x) + 1: it takes 1 from eˣ and adds it again, and below -17 float32 has lost all.
+    return F.relu(x) + x.clamp(max=0.0).exp()
+
+
+def linear_attention(
+    query: Float[Tensor, "batch heads query d_key"],
+    key: Float[Tensor, "batch heads key d_key"],
+    value: Float[Tensor, "batch heads key d_value"],
+    mask: Bool[Tensor, "..."] | None = None,
+    *,
+    causal: bool = False,
+    chunk: int = 128,
+) -> Float[Tensor, "batch heads query d_value"]:
+    """Σ_j (φ(q)·φ(k_j)) v_j / Σ_j φ(q)·φ(k_j) with φ = elu + 1.
+
+    Args:
+        query: (batch, heads, query, d_key).
+        key: (batch, heads, key, d_key).
+        value: (batch, heads, key, d_value).
+        mask: which keys are no padding, (batch, 1, 1, key) as `padding_mask` makes it. A query that
+            may attend to nothing gets output 0.
+        causal: whether query i attends to the keys up to i only; there are as many keys as queries.
+        chunk: how many tokens are taken at once. It changes the cost, not the result.
+
+    Returns:
+        The output, (batch, heads, query, d_value).
+
+    Raises:
+        ValueError: for a mask that differs between queries. No weight of a single query and key is
+            made, so that there is none to mask.
+
+    Cost:
+        O(n · d_key · d_value) time, O(d_key · d_value) memory besides input and output; causal and
+        with gradients, see `kernel_attention`.
+
+    Source:
+        Katharopoulos et al. 2020, §3.2 and §3.3.
+
+    Example:
+        >>> import torch
+        >>> from attention import elu_plus_one, linear_attention
+        >>> x = torch.randn(1, 2, 50, 8)
+        >>> weights = elu_plus_one(x) @ elu_plus_one(x).transpose(-2, -1)
+        >>> weights = weights / weights.sum(-1, keepdim=True)
+        >>> torch.allclose(linear_attention(x, x, x), weights @ x, atol=1e-5)
+        True
+    """
+    require_feature_map_inputs(query, key, value, mask, causal, "linear attention")
+    return kernel_attention(
+        query, key, value, mask, feature_map=elu_plus_one, causal=causal, chunk=chunk
+    )
+
+
+def linear_attention_step(
+    query: Float[Tensor, "batch heads 1 d_key"],
+    key: Float[Tensor, "batch heads 1 d_key"],
+    value: Float[Tensor, "batch heads 1 d_value"],
+    state: Float[Tensor, "batch heads d_key d_value+1"] | None = None,
+) -> tuple[Float[Tensor, "batch heads 1 d_value"], Float[Tensor, "batch heads d_key d_value+1"]]:
+    """Attend from the next token to itself and all before it: (output, state).
+
+    Token by token this gives what `linear_attention(…, causal=True)` gives for all at once.
+
+    Args:
+        query: (batch, heads, 1, d_key), of one token.
+        key: (batch, heads, 1, d_key), of the same token.
+        value: (batch, heads, 1, d_value), of the same token.
+        state: (batch, heads, d_key, d_value + 1), None before the first token. Its first columns
+            are the paper's S = Σ φ(k_j) v_jᵀ, its last one is Z = Σ φ(k_j). It is not changed in
+            place.
+
+    Returns:
+        output (batch, heads, 1, d_value), and the state to hand over with the token after it.
+
+    Raises:
+        ValueError: the state belongs to another batch, to other heads or to other sizes.
+
+    Cost:
+        O(d_key · d_value) time and memory, however long the sequence is.
+
+    Source:
+        Katharopoulos et al. 2020, §3.4.
+
+    Example:
+        >>> import torch
+        >>> from attention import linear_attention, linear_attention_step
+        >>> x, state, outputs = torch.randn(1, 2, 5, 4), None, []
+        >>> for token in x.split(1, dim=2):
+        ...     output, state = linear_attention_step(token, token, token, state)
+        ...     outputs.append(output)
+        >>> together = linear_attention(x, x, x, causal=True)
+        >>> torch.allclose(torch.cat(outputs, dim=2), together, atol=1e-5)
+        True
+    """
+    require_feature_map_inputs(query, key, value, None, True, "linear attention")
+    added = elu_plus_one(key).transpose(-2, -1) @ F.pad(value, (0, 1), value=1.0)
+    if state is not None and state.shape != added.shape:
+        raise ValueError(
+            "state must be what the step before returned, (batch, heads, d_key, d_value + 1)"
+            f" = {tuple(added.shape)} for this token, got {tuple(state.shape)}"
+        )
+    state = added if state is None else state + added
+    sums = elu_plus_one(query) @ state
+    total = sums[..., -1:]
+    return sums[..., :-1] / torch.where(total == 0, 1.0, total), state

@@ -1,0 +1,1 @@
+"""Attention in recurrent networks, as it was before transformers."""

@@ -1,0 +1,103 @@
+"""Additive attention: a small network with one hidden layer compares a query with a key.
+
+Scaled dot-product attention scores a pair by one product. Here both are projected to `hidden_dim`
+columns, added, bent by tanh and weighed by a vector: v · tanh(W_q · query + W_k · key). Query and
+key may therefore differ in width, and no score needs scaling, since tanh keeps every hidden unit
+between -1 and 1. Softmax and weighted sum are the same. The price is a hidden layer for every
+pair: query · key · hidden_dim numbers to compute and, in training, to hold, where the dot product
+is one matrix product that leaves query · key numbers.
+"""
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from attention.arguments import require_same_sequences, require_size, require_vectors
+from attention.dot_product import masked_softmax
+
+
+class AdditiveAttention(nn.Module):
+    """softmax over keys of v · tanh(W_q · query + W_k · key), then the weighted sum of the values.
+
+    Parameters by name: `w_q.weight` (hidden_dim, query_dim), `w_k.weight` (hidden_dim, key_dim) and
+    `v.weight` (1, hidden_dim); in the paper W_a, U_a and v_a, without biases as there. The same
+    score is often written v · tanh(W · [query; key]): W is w_q and w_k side by side.
+
+    Args:
+        query_dim: the width of the queries.
+        key_dim: the width of the keys.
+        hidden_dim: how many hidden units compare a query with a key.
+
+    Cost:
+        O(query · key · hidden_dim) for the scores, in time and memory, beside the projections,
+        O(query · query_dim · hidden_dim + key · key_dim · hidden_dim).
+
+    Source:
+        Bahdanau, Cho and Bengio 2014, §3.1 and appendix A.1.2.
+
+    Example:
+        >>> import torch
+        >>> from attention import AdditiveAttention
+        >>> attention = AdditiveAttention(query_dim=3, key_dim=5, hidden_dim=4)
+        >>> context, weights = attention(torch.randn(2, 6, 3), torch.randn(2, 7, 5))
+        >>> context.shape, weights.shape
+        (torch.Size([2, 6, 5]), torch.Size([2, 6, 7]))
+        >>> torch.allclose(weights.sum(-1), torch.ones(2, 6))
+        True
+    """
+
+    def __init__(self, query_dim: int, key_dim: int, hidden_dim: int) -> None:
+        super().__init__()
+        require_size("query_dim", query_dim)
+        require_size("key_dim", key_dim)
+        require_size("hidden_dim", hidden_dim)
+        self.query_dim, self.key_dim, self.hidden_dim = query_dim, key_dim, hidden_dim
+        self.w_q = nn.Linear(query_dim, hidden_dim, bias=False)
+        self.w_k = nn.Linear(key_dim, hidden_dim, bias=False)
+        self.v = nn.Linear(hidden_dim, 1, bias=False)
+
+    def forward(
+        self,
+        query: Float[Tensor, "batch query query_dim"],
+        key: Float[Tensor, "batch key key_dim"],
+        value: Float[Tensor, "batch key d_value"] | None = None,
+        mask: Bool[Tensor, "..."] | None = None,
+        *,
+        projected_key: Float[Tensor, "batch key hidden_dim"] | None = None,
+    ) -> tuple[Float[Tensor, "batch query d_value"], Float[Tensor, "batch query key"]]:
+        """Attend from every query to the keys.
+
+        Args:
+            query: (batch, query, query_dim).
+            key: (batch, key, key_dim).
+            value: (batch, key, d_value); the keys themselves unless given.
+            mask: boolean, True = may attend; (query, key), or three axes that broadcast to (batch,
+                query, key): there is no axis of heads, so take padding_mask(ids, pad_id)[:, 0]. A
+                query that may attend to nothing gets weights 0 and context 0.
+            projected_key: `w_k(key)`, (batch, key, hidden_dim), from a caller that asks the same
+                keys again and again, as a decoder does at every step (appendix A.1.2); computed
+                here unless given.
+
+        Returns:
+            context (batch, query, d_value) and weights (batch, query, key).
+
+        Raises:
+            ValueError: for shapes that do not fit.
+            TypeError: for integer tensors and for masks that are not boolean.
+        """
+        value = key if value is None else value
+        require_vectors("query", query, "batch query query_dim", last=self.query_dim)
+        require_vectors("key", key, "batch key key_dim", last=self.key_dim)
+        require_vectors("value", value, "batch key d_value")
+        require_same_sequences(query, key, value)
+        if projected_key is None:
+            projected_key = self.w_k(key)
+
+        # W_q · query once per query and W_k · key once per key: only their sum is made per pair.
+        pairs = self.w_q(query)[:, :, None] + projected_key[:, None]  # (batch, query, key, hidden)
+        scores = self.v(torch.tanh(pairs)).squeeze(-1)  # (batch, query, key)
+        weights = masked_softmax(scores, mask)
+        return weights @ value, weights
+
+    def extra_repr(self) -> str:
+        return f"query_dim={self.query_dim}, key_dim={self.key_dim}, hidden_dim={self.hidden_dim}"

@@ -1,0 +1,125 @@
+"""Fixed attention (Sparse Transformer): the query's own row, and the keys that sum up earlier rows.
+
+Cut the sequence into rows of `stride` tokens. A query attends to the keys of its own row up to
+itself, and to the last few keys of every earlier row: about stride + n/stride keys, least at
+stride ≈ √n. Time and memory then grow as n·√n. Two layers connect a query with every earlier key:
+a row's last keys see the whole row, and every later query sees them. The pattern is causal, and its
+places do not move with the query, so that it suits text, where no column means anything. The output
+equals dense attention under the pattern's mask.
+
+The paper gives both halves to two heads, to two layers or to one merged head (§5.1). This is the
+merged head.
+"""
+
+import math
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from attention.arguments import require_size
+from attention.sparse.blocks import attend_in_blocks, require_self_attention
+
+
+def fixed_mask(
+    seq: int, stride: int, summary: int = 1, *, device: torch.device | str | None = None
+) -> Bool[Tensor, "seq seq"]:
+    """True for the query's own row up to itself and the last `summary` keys of every earlier row.
+
+    Args:
+        seq: how many tokens.
+        stride: how many keys a row has.
+        summary: how many keys at the end of a row all later rows see; the paper's c.
+        device: where the mask is made; torch's default unless given.
+
+    Returns:
+        The mask, (query, key).
+
+    Raises:
+        ValueError: for more summary keys than a row has.
+
+    Source:
+        Child et al. 2019, §4.3 and figure 3c.
+
+    Example:
+        >>> from attention import fixed_mask
+        >>> fixed_mask(6, 3)[4].int()
+        tensor([0, 0, 1, 1, 1, 0], dtype=torch.int32)
+    """
+    require_size("seq", seq)
+    require_summary(stride, summary)
+    key = torch.arange(seq, device=device)
+    query = key[:, None]
+    return (key <= query) & (
+        (key // stride == query // stride) | (key % stride >= stride - summary)
+    )
+
+
+def require_summary(stride: int, summary: int) -> None:
+    """Refuse more summary keys than a row has keys."""
+    require_size("stride", stride)
+    require_size("summary", summary)
+    if summary > stride:
+        raise ValueError(f"summary={summary} keys do not fit in a row of stride={stride} keys")
+
+
+def fixed_attention(
+    query: Float[Tensor, "batch heads seq d_key"],
+    key: Float[Tensor, "batch heads seq d_key"],
+    value: Float[Tensor, "batch heads seq d_value"],
+    mask: Bool[Tensor, "..."] | None = None,
+    *,
+    stride: int,
+    summary: int = 1,
+) -> Float[Tensor, "batch heads seq d_value"]:
+    """Attend to the query's own row up to itself and to the last keys of every earlier row.
+
+    The output equals attention under `fixed_mask(seq, stride, summary)`.
+
+    Args:
+        query: (batch, heads, seq, d_key).
+        key: (batch, heads, seq, d_key).
+        value: (batch, heads, seq, d_value).
+        mask: which keys are no padding, (batch, 1, 1, seq) as `padding_mask` makes it. A query that
+            may attend to nothing gets output 0.
+        stride: how many keys a row has.
+        summary: how many keys at the end of a row all later rows see; the paper takes 8, 16 or 32
+            where stride is 128 or 256.
+
+    Returns:
+        The output, (batch, heads, seq, d_value).
+
+    Raises:
+        ValueError: for more summary keys than a row has, another number of queries than keys, and a
+            mask that differs between queries.
+
+    Cost:
+        O(n · (stride + summary · n/stride) · d_key) time. A row gathers its keys once for all its
+        queries: O(n · (stride + summary · n/stride) · (1 + d_key / stride)) memory.
+
+    Source:
+        Child et al. 2019, §4.3; summary is the paper's c.
+
+    Example:
+        >>> import torch
+        >>> from attention import fixed_attention, fixed_mask, fused_attention
+        >>> x = torch.randn(1, 2, 100, 8)
+        >>> output = fixed_attention(x, x, x, stride=10, summary=2)
+        >>> torch.allclose(output, fused_attention(x, x, x, fixed_mask(100, 10, 2)), atol=1e-5)
+        True
+    """
+    require_self_attention(query, key, value, mask, "fixed attention")
+    require_summary(stride, summary)
+    seq, device = query.shape[-2], query.device
+    stride = min(stride, seq)
+    n_rows = math.ceil(seq / stride)
+    row = torch.arange(n_rows, device=device)[:, None]
+    own = row * stride + torch.arange(stride, device=device)  # (n_rows, stride)
+    sums = own[:, -summary:].flatten()  # the last keys of every row
+
+    # Each row lists its own keys and the last keys of all rows; of these it sees the earlier rows'.
+    listed = torch.cat([own, sums.expand(n_rows, -1)], dim=1).clamp(max=seq - 1)
+    sees_own = own[:, None] <= own[:, :, None]  # (n_rows, stride, stride)
+    sees_sums = (sums // stride < row)[:, None].expand(-1, stride, -1)
+    allowed = torch.cat([sees_own, sees_sums], dim=2)
+    return attend_in_blocks(query, key, value, listed, allowed, mask)

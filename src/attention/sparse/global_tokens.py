@@ -1,0 +1,58 @@
+"""Global tokens: a few tokens that attend to every token, and that every token attends to."""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from attention.arguments import require_size
+
+
+def require_global_tokens(global_tokens: Sequence[int], seq: int) -> list[int]:
+    """Refuse what is no position in the sequence; return the positions, each once, in order."""
+    for position in global_tokens:
+        require_size("a position in global_tokens", position, least=0)
+        if position >= seq:
+            raise ValueError(
+                f"global_tokens has position {position}, and {seq} tokens end at {seq - 1}"
+            )
+    return sorted(set(global_tokens))
+
+
+def global_mask(
+    seq: int,
+    global_tokens: Sequence[int],
+    *,
+    causal: bool = False,
+    device: torch.device | str | None = None,
+) -> Bool[Tensor, "seq seq"]:
+    """True where the query or the key is a global token: it sees all, and all see it.
+
+    Args:
+        seq: how many tokens.
+        global_tokens: positions of the global tokens, in any order.
+        causal: whether no key lies in the query's future.
+        device: where the mask is made; torch's default unless given.
+
+    Returns:
+        The mask, (query, key).
+
+    Raises:
+        ValueError, TypeError: for a position outside the sequence, for one that is no int.
+
+    Source:
+        Beltagy et al. 2020 (Longformer), §3.1; Zaheer et al. 2020 (BigBird), §2.
+
+    Example:
+        >>> from attention import global_mask
+        >>> global_mask(3, [0]).int()
+        tensor([[1, 1, 1],
+                [1, 0, 0],
+                [1, 0, 0]], dtype=torch.int32)
+    """
+    require_size("seq", seq)
+    is_global = torch.zeros(seq, dtype=torch.bool, device=device)
+    is_global[require_global_tokens(global_tokens, seq)] = True
+    mask = is_global[:, None] | is_global
+    return mask.tril() if causal else mask

@@ -1,0 +1,150 @@
+"""Exact attention in tiles, with a running maximum and sum: softmax without a whole row of scores.
+
+A softmax needs the maximum and the sum of its row. Both can be kept up to date while the row is
+read in pieces: at a new maximum, the sum so far is scaled down to it, and so is the weighted sum of
+the values. No query × key matrix is ever held, and the output is that of scaled dot-product
+attention, to rounding. For the backward pass each query keeps the logarithm of its sum, from which
+every tile's weights are computed again. O(query · key) work, in training 7 products of query × key
+instead of 6, and O(query + key) memory.
+"""
+
+import math
+from collections.abc import Iterator
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from attention.arguments import require_mask, require_same_sequences, require_size, require_vectors
+
+
+def tiled_attention(
+    query: Float[Tensor, "batch heads query d_key"],
+    key: Float[Tensor, "batch heads key d_key"],
+    value: Float[Tensor, "batch heads key d_value"],
+    mask: Bool[Tensor, "..."] | None = None,
+    *,
+    causal: bool = False,
+    tile: int = 256,
+) -> Float[Tensor, "batch heads query d_value"]:
+    """softmax(query · keyᵀ / √d_key) · value in tiles: output (batch, heads, query, d_value).
+
+    A query that may attend to nothing gets output 0 and finite gradients. float16 and bfloat16 are
+    summed in float32. There is no dropout, and no gradient of gradients.
+
+    Args:
+        query: (batch, heads, query, d_key).
+        key: (batch, heads, key, d_key).
+        value: (batch, heads, key, d_value).
+        mask: as in `scaled_dot_product_attention`, errors too. A padding mask is small; for a
+            causal one say causal=True.
+        causal: no key in a query's future, the last query aligned with the last key as in
+            `causal_mask`. Tiles that lie in the future as a whole are skipped: half of the work.
+        tile: how many queries and how many keys a tile has.
+
+    Cost:
+        O(query · key · d_key) operations. O(query + key + tile²) numbers are held in each head.
+
+    Source:
+        Milakov and Gimelshein 2018, §3, algorithm 3: softmax; Dao et al. 2022, algorithm 1 and
+        appendix B.2: output and gradients.
+
+    Example:
+        >>> import torch
+        >>> from attention import fused_attention, tiled_attention
+        >>> x = torch.randn(1, 2, 50, 8)
+        >>> torch.allclose(tiled_attention(x, x, x, tile=16), fused_attention(x, x, x), atol=1e-5)
+        True
+    """
+    require_vectors("query", query, "batch heads query d_key")
+    require_vectors("key", key, "batch heads key d_key", last=query.shape[-1])
+    require_vectors("value", value, "batch heads key d_value")
+    require_same_sequences(query, key, value)
+    require_size("tile", tile)
+    if mask is not None:
+        scores = (*query.shape[:-1], key.shape[-2])
+        require_mask(mask, scores)
+        mask = mask.expand(scores)  # a view, which holds no more numbers than before
+    # Scaling and changing the type are left to autograd: the rest knows neither.
+    exact = torch.promote_types(query.dtype, torch.float32)
+    scaled = query.to(exact) * (1 / math.sqrt(query.shape[-1]))
+    output = TiledAttention.apply(scaled, key.to(exact), value.to(exact), mask, causal, tile)
+    return output.to(query.dtype)
+
+
+class TiledAttention(torch.autograd.Function):
+    """softmax(query · keyᵀ) · value and its gradients, tile by tile."""
+
+    @staticmethod
+    def forward(ctx, query, key, value, mask, causal, tile):
+        output = query.new_zeros(*query.shape[:-1], value.shape[-1])
+        log_total = query.new_zeros(*query.shape[:-1], 1)
+        for rows, visible in tiles(query.shape[-2], key.shape[-2], tile, causal):
+            # The running sums, of weights and of values times weights, both still at 0.
+            total, weighted = log_total[..., rows, :], output[..., rows, :]
+            # Not -inf: hidden scores are, and minus the maximum they must stay -inf and not NaN.
+            maximum = torch.full_like(total, torch.finfo(total.dtype).min)
+            for columns in visible:
+                scores = scores_of_tile(query, key, mask, causal, rows, columns)
+                larger = torch.maximum(maximum, scores.amax(-1, keepdim=True))
+                weights = (scores - larger).exp()
+                # What was summed up relative to the old maximum is brought down to the new one.
+                shrink = (maximum - larger).exp()
+                total = total * shrink + weights.sum(-1, keepdim=True)
+                weighted = weighted * shrink + weights @ value[..., columns, :]
+                maximum = larger
+            total = total.masked_fill(total == 0.0, 1.0)  # nothing to attend to: 0 / 1
+            output[..., rows, :] = weighted / total
+            log_total[..., rows, :] = maximum + total.log()
+        ctx.save_for_backward(query, key, value, mask, output, log_total)
+        ctx.causal, ctx.tile = causal, tile
+        return output
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        if torch.is_grad_enabled():  # by create_graph=True; what follows would be taken as constant
+            raise RuntimeError(
+                "tiled_attention has no gradients of gradients; scaled_dot_product_attention has"
+            )
+        query, key, value, mask, output, log_total = ctx.saved_tensors
+        grad_query, grad_key, grad_value = (torch.zeros_like(x) for x in (query, key, value))
+        # The gradient through softmax is weights · (g - Σ weights · g), and that sum over the keys
+        # is known without them: the output holds it already.
+        mean = (grad_output * output).sum(-1, keepdim=True)
+        for rows, visible in tiles(query.shape[-2], key.shape[-2], ctx.tile, ctx.causal):
+            for columns in visible:
+                scores = scores_of_tile(query, key, mask, ctx.causal, rows, columns)
+                weights = (scores - log_total[..., rows, :]).exp()
+                grad_weights = grad_output[..., rows, :] @ value[..., columns, :].mT
+                grad_scores = weights * (grad_weights - mean[..., rows, :])
+                grad_value[..., columns, :] += weights.mT @ grad_output[..., rows, :]
+                grad_query[..., rows, :] += grad_scores @ key[..., columns, :]
+                grad_key[..., columns, :] += grad_scores.mT @ query[..., rows, :]
+        return grad_query, grad_key, grad_value, None, None, None
+
+
+def tiles(
+    n_queries: int, n_keys: int, tile: int, causal: bool
+) -> Iterator[tuple[slice, list[slice]]]:
+    """Yield each tile of queries as a slice, with the slices of keys that it has to visit."""
+    for start in range(0, n_queries, tile):
+        stop = min(start + tile, n_queries)
+        # The last of these queries stands at position stop - 1 + n_keys - n_queries of the keys.
+        n_visible = stop + n_keys - n_queries if causal else n_keys
+        columns = (slice(i, min(i + tile, n_visible)) for i in range(0, n_visible, tile))
+        yield slice(start, stop), list(columns)
+
+
+def scores_of_tile(
+    query: Tensor, key: Tensor, mask: Tensor | None, causal: bool, rows: slice, columns: slice
+) -> Tensor:
+    """Return the scores of one tile, -inf where a query may not attend."""
+    scores = query[..., rows, :] @ key[..., columns, :].mT
+    if mask is not None:
+        scores = scores.masked_fill(~mask[..., rows, columns], -math.inf)
+    offset = key.shape[-2] - query.shape[-2]
+    if causal and columns.stop - 1 > rows.start + offset:  # else its keys are all in the past
+        position = torch.arange(rows.start, rows.stop, device=key.device)[:, None] + offset
+        past = torch.arange(columns.start, columns.stop, device=key.device) <= position
+        scores = scores.masked_fill(~past, -math.inf)
+    return scores

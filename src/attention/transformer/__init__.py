@@ -1,0 +1,1 @@
+"""The transformer: feed-forward layer, encoder, decoder, and the whole model."""

@@ -1,0 +1,199 @@
+"""One layer of the transformer's encoder: self-attention and feed-forward, in residual connections.
+
+The layer adds to each token what its attention finds in all of them, then what the feed-forward
+layer makes of that token alone. In "post-norm", the paper's order, each of the two sums is
+normalised. In "pre-norm", usual today, only what goes into either part is: the sums themselves pass
+from layer to layer, and training can do without a warm-up of the learning rate.
+
+The transformer's encoder: a stack of encoder layers, six in the paper.
+
+Every layer takes what the one before gives, in the same shape, so that tokens that one layer has
+brought together meet others in the next. Nothing normalises the last sum of a pre-norm stack; it
+gets a layer norm of its own at the end. A post-norm stack needs none.
+"""
+
+import copy
+from collections.abc import Callable
+
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from attention.arguments import require_size, require_vectors
+from attention.multihead import MultiHeadAttention
+from attention.transformer.feed_forward import FeedForward
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention and feed-forward, each inside a residual connection with layer norm.
+
+    Args:
+        d_model, n_heads: as in `MultiHeadAttention`.
+        d_ff, activation: as in `FeedForward`.
+        dropout: the probability for attention weights, for the feed-forward layer's inner numbers
+            and for what either part adds to the residual, in training only.
+        norm_first: False normalises after each residual sum (post-norm, the paper's), True before
+            each part (pre-norm).
+
+    Source:
+        Vaswani et al. 2017, §3.1 and §5.4; Xiong et al. 2020, figure 1, for pre-norm.
+
+    Example:
+        >>> import torch
+        >>> from attention import EncoderLayer
+        >>> layer = EncoderLayer(d_model=8, n_heads=2, d_ff=32)
+        >>> output, weights = layer(torch.randn(3, 6, 8))
+        >>> output.shape, weights.shape
+        (torch.Size([3, 6, 8]), torch.Size([3, 2, 6, 6]))
+        >>> output.mean(-1).abs().max().item() < 1e-6  # post-norm: each token's mean is 0
+        True
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        d_ff: int,
+        *,
+        dropout: float = 0.0,
+        norm_first: bool = False,
+        activation: Callable[[Tensor], Tensor] = F.relu,
+    ) -> None:
+        super().__init__()
+        self.d_model, self.norm_first = d_model, norm_first
+        self.self_attention = MultiHeadAttention(d_model, n_heads, dropout=dropout)
+        self.self_attention_norm = nn.LayerNorm(d_model)
+        self.feed_forward = FeedForward(d_model, d_ff, activation=activation, dropout=dropout)
+        self.feed_forward_norm = nn.LayerNorm(d_model)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch seq d_model"],
+        mask: Bool[Tensor, "..."] | None = None,
+        *,
+        need_weights: bool = True,
+    ) -> tuple[Float[Tensor, "batch seq d_model"], Float[Tensor, "batch heads seq seq"] | None]:
+        """Pass the tokens through both parts.
+
+        Args:
+            x: (batch, seq, d_model).
+            mask: as in `MultiHeadAttention.forward`.
+            need_weights: as in `MultiHeadAttention.forward`.
+
+        Returns:
+            output (batch, seq, d_model) and weights (batch, heads, seq, seq).
+
+        Raises:
+            ValueError, TypeError: as `MultiHeadAttention.forward` does.
+        """
+        require_vectors("x", x, "batch seq d_model", last=self.d_model)
+        if self.norm_first:
+            normed = self.self_attention_norm(x)
+            found, weights = self.self_attention(normed, mask=mask, need_weights=need_weights)
+            x = x + self.dropout(found)
+            x = x + self.dropout(self.feed_forward(self.feed_forward_norm(x)))
+        else:
+            found, weights = self.self_attention(x, mask=mask, need_weights=need_weights)
+            x = self.self_attention_norm(x + self.dropout(found))
+            x = self.feed_forward_norm(x + self.dropout(self.feed_forward(x)))
+        return x, weights
+
+    @classmethod
+    def from_torch(cls, layer: nn.TransformerEncoderLayer) -> "EncoderLayer":
+        """Copy one of torch's layers: weights, dtype, device, activation, dropout and norms."""
+        if not isinstance(layer, nn.TransformerEncoderLayer):
+            kind = type(layer).__name__
+            raise TypeError(f"layer must be a torch.nn.TransformerEncoderLayer, got {kind}")
+        attention, d_ff = layer.self_attn, layer.linear1.out_features
+        ours = cls(attention.embed_dim, attention.num_heads, d_ff, norm_first=layer.norm_first)
+        ours.self_attention = MultiHeadAttention.from_torch(attention)
+        ours.self_attention_norm = copy.deepcopy(layer.norm1)
+        ours.feed_forward = FeedForward.from_torch(layer)
+        ours.feed_forward_norm = copy.deepcopy(layer.norm2)
+        ours.dropout = copy.deepcopy(layer.dropout1)
+        return ours.train(layer.training)
+
+
+class Encoder(nn.Module):
+    """n_layers encoder layers, one after the other.
+
+    Modules by name: `layers`, and `norm`, which is a layer norm with norm_first=True and else does
+    nothing.
+
+    Args:
+        d_model, n_heads, d_ff, dropout, norm_first, activation: as in `EncoderLayer`.
+        n_layers: how many layers.
+
+    Source:
+        Vaswani et al. 2017, §3.1; Xiong et al. 2020, table 1, for the last norm of pre-norm.
+
+    Example:
+        >>> import torch
+        >>> from attention import Encoder, padding_mask
+        >>> encoder, ids = Encoder(d_model=8, n_heads=2, d_ff=32), torch.tensor([[5, 2, 7, 0]])
+        >>> output, weights = encoder(torch.randn(1, 4, 8), padding_mask(ids, pad_id=0))
+        >>> output.shape, len(weights), weights[5].shape
+        (torch.Size([1, 4, 8]), 6, torch.Size([1, 2, 4, 4]))
+        >>> weights[5][..., 3].any().item()  # nobody attends to the padding
+        False
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        d_ff: int,
+        *,
+        n_layers: int = 6,
+        dropout: float = 0.0,
+        norm_first: bool = False,
+        activation: Callable[[Tensor], Tensor] = F.relu,
+    ) -> None:
+        super().__init__()
+        require_size("n_layers", n_layers)
+        options = {"dropout": dropout, "norm_first": norm_first, "activation": activation}
+        self.layers = nn.ModuleList(
+            EncoderLayer(d_model, n_heads, d_ff, **options) for _ in range(n_layers)
+        )
+        self.norm = nn.LayerNorm(d_model) if norm_first else nn.Identity()
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch seq d_model"],
+        mask: Bool[Tensor, "..."] | None = None,
+        *,
+        need_weights: bool = True,
+    ) -> tuple[
+        Float[Tensor, "batch seq d_model"], list[Float[Tensor, "batch heads seq seq"]] | None
+    ]:
+        """Pass the tokens through every layer.
+
+        Args:
+            x: (batch, seq, d_model).
+            mask: as in `MultiHeadAttention.forward`; every layer gets it.
+            need_weights: as in `MultiHeadAttention.forward`.
+
+        Returns:
+            output (batch, seq, d_model), and weights (batch, heads, seq, seq) for each layer.
+
+        Raises:
+            ValueError, TypeError: as `MultiHeadAttention.forward` does.
+        """
+        every_layers = []
+        for layer in self.layers:
+            x, weights = layer(x, mask, need_weights=need_weights)
+            every_layers.append(weights)
+        return self.norm(x), every_layers if need_weights else None
+
+    @classmethod
+    def from_torch(cls, encoder: nn.TransformerEncoder) -> "Encoder":
+        """Copy torch's encoder, its layers by `EncoderLayer.from_torch`, its last norm if any."""
+        if not isinstance(encoder, nn.TransformerEncoder):
+            kind = type(encoder).__name__
+            raise TypeError(f"encoder must be a torch.nn.TransformerEncoder, got {kind}")
+        layers = [EncoderLayer.from_torch(layer) for layer in encoder.layers]
+        ours = cls(layers[0].d_model, n_heads=1, d_ff=1, n_layers=1)  # each part is replaced
+        ours.layers = nn.ModuleList(layers)
+        ours.norm = nn.Identity() if encoder.norm is None else copy.deepcopy(encoder.norm)
+        return ours.train(encoder.training)

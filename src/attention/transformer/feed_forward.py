@@ -1,0 +1,92 @@
+"""The position-wise feed-forward layer: the half of a transformer layer that is not attention.
+
+Attention moves information between tokens; this layer works on each token alone, with the same
+weights at every position: wider, a bend, and back. In the usual sizes, d_ff = 4 · d_model, it holds
+two thirds of an encoder layer's parameters.
+"""
+
+import copy
+from collections.abc import Callable
+
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from attention.arguments import require_dropout, require_size, require_vectors
+
+
+class FeedForward(nn.Module):
+    """w_2(activation(w_1(x))), for each token by itself.
+
+    Parameters by name: `w_1.weight` (d_ff, d_model), `w_1.bias` (d_ff), `w_2.weight` (d_model,
+    d_ff), `w_2.bias` (d_model).
+
+    Args:
+        d_model: the width of every token's vector, in and out.
+        d_ff: the width in between.
+        activation: a function of a tensor, such as F.relu (the paper's) or F.gelu.
+        dropout: the probability that a number in between is dropped, in training only.
+
+    Cost:
+        O(seq · d_model · d_ff) operations.
+
+    Source:
+        Vaswani et al. 2017, §3.3, equation 2; the dropout in between is torch's.
+
+    Example:
+        >>> import torch
+        >>> from attention import FeedForward
+        >>> feed_forward, x = FeedForward(d_model=8, d_ff=32), torch.randn(2, 5, 8)
+        >>> whole = feed_forward(x)
+        >>> whole.shape, torch.allclose(feed_forward(x[:, 3:4]), whole[:, 3:4], atol=1e-6)
+        (torch.Size([2, 5, 8]), True)
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        d_ff: int,
+        *,
+        activation: Callable[[Tensor], Tensor] = F.relu,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        require_size("d_model", d_model)
+        require_size("d_ff", d_ff)
+        require_dropout(dropout)
+        if not callable(activation):
+            raise TypeError(
+                "activation must be a function of a tensor, such as torch.nn.functional.relu or "
+                f"torch.nn.functional.gelu, got {activation!r}"
+            )
+        self.d_model = d_model
+        self.w_1 = nn.Linear(d_model, d_ff)
+        self.w_2 = nn.Linear(d_ff, d_model)
+        self.activation, self.dropout = activation, nn.Dropout(dropout)
+
+    def forward(self, x: Float[Tensor, "batch seq d_model"]) -> Float[Tensor, "batch seq d_model"]:
+        """Compute every token by itself.
+
+        Args:
+            x: (batch, seq, d_model).
+
+        Returns:
+            The output, (batch, seq, d_model).
+        """
+        require_vectors("x", x, "batch seq d_model", last=self.d_model)
+        return self.w_2(self.dropout(self.activation(self.w_1(x))))
+
+    @classmethod
+    def from_torch(
+        cls, layer: nn.TransformerEncoderLayer | nn.TransformerDecoderLayer
+    ) -> "FeedForward":
+        """Copy the feed-forward part of one of torch's layers: weights, activation and dropout."""
+        if not isinstance(layer, nn.TransformerEncoderLayer | nn.TransformerDecoderLayer):
+            raise TypeError(
+                "layer must be a torch.nn.TransformerEncoderLayer or TransformerDecoderLayer, got "
+                f"{type(layer).__name__}"
+            )
+        d_ff, d_model = layer.linear1.weight.shape
+        ours = cls(d_model, d_ff, activation=layer.activation, dropout=layer.dropout.p)
+        ours.w_1, ours.w_2 = copy.deepcopy(layer.linear1), copy.deepcopy(layer.linear2)
+        return ours.train(layer.training)

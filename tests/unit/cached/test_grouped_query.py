@@ -1,0 +1,222 @@
+import copy
+import re
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.nn import functional as F
+
+from attention import MultiHeadAttention, causal_mask, padding_mask
+from attention.cached.grouped_query import GroupedQueryAttention
+from attention.heads import merge_heads, split_heads
+from tests.unit.cases import assert_close, cases, gradients, randomise
+
+
+@given(cases(), st.booleans())
+def test_as_many_heads_of_keys_as_of_queries_is_multi_head(case, need_weights):
+    ours = GroupedQueryAttention.from_multihead(case.module, case.module.n_heads)
+    arguments = (case.query, case.key, case.value, case.mask)
+    output, weights = ours(*arguments, need_weights=need_weights)
+    expected, expected_weights = case.module(*arguments, need_weights=need_weights)
+    assert_close(output, expected)
+    if need_weights:
+        assert_close(weights, expected_weights)
+    found = gradients([output], case.inputs + list(ours.parameters()))
+    wanted = gradients([expected], case.inputs + list(case.module.parameters()))
+    for actual, gradient in zip(found, wanted, strict=True):
+        assert_close(actual, gradient)
+
+
+@pytest.mark.parametrize("n_kv_heads", [1, 2, 4])
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_equals_torchs_function_in_values_and_gradients(n_kv_heads, need_weights):
+    rng = torch.Generator().manual_seed(0)
+    module = GroupedQueryAttention(12, 4, n_kv_heads).double()
+    randomise(module, rng)
+    x = torch.randn(2, 5, 12, dtype=torch.float64, generator=rng).requires_grad_()
+    y = torch.randn(2, 6, 12, dtype=torch.float64, generator=rng).requires_grad_()
+    padding = padding_mask(torch.tensor([[1] * 6, [1, 1, 1, 0, 0, 0]]), 0)
+    for mask in (None, padding, causal_mask(5, 6), padding & causal_mask(5, 6)):
+        output, _ = module(x, y, mask=mask, need_weights=need_weights)
+        q = split_heads(module.w_q(x), 4)
+        k, v = (split_heads(w(y), n_kv_heads) for w in (module.w_k, module.w_v))
+        theirs = F.scaled_dot_product_attention(q, k, v, mask, enable_gqa=True)
+        expected = module.w_o(merge_heads(theirs))
+        assert_close(output, expected)
+        wanted = [x, y, *module.parameters()]
+        pairs = zip(gradients([output], wanted), gradients([expected], wanted), strict=True)
+        for actual, gradient in pairs:
+            assert_close(actual, gradient)
+
+
+def pooled(module: MultiHeadAttention, n_kv_heads: int) -> MultiHeadAttention:
+    """Replace each key and value head by the mean of its group, head by head, row by row."""
+    module, group = copy.deepcopy(module), module.n_heads // n_kv_heads
+    for w in (module.w_k, module.w_v):
+        for parameter in (w.weight, w.bias):
+            heads = parameter.detach().clone().split(module.d_key)
+            for h in range(module.n_heads):
+                first = h // group * group
+                mean = sum(heads[first : first + group]) / group
+                parameter.data[h * module.d_key : (h + 1) * module.d_key] = mean
+    return module
+
+
+@pytest.mark.parametrize("n_kv_heads", [1, 2, 3, 6])
+def test_from_multihead_is_exact_where_the_heads_of_a_group_are_equal(n_kv_heads):
+    module = MultiHeadAttention(12, 6, dropout=0.25).double().eval()
+    randomise(module, torch.Generator().manual_seed(1))
+    equal_heads = pooled(module, n_kv_heads)
+    x = torch.randn(2, 5, 12, dtype=torch.float64)
+    expected, expected_weights = equal_heads(x)
+    # Pooling what is equal already changes nothing, and pooling what differs gives those means.
+    for source in (equal_heads, module):
+        ours = GroupedQueryAttention.from_multihead(source, n_kv_heads)
+        output, weights = ours(x)
+        assert_close(output, expected)
+        assert_close(weights, expected_weights)
+    assert (ours.dropout, ours.training, ours.w_k.weight.dtype) == (0.25, False, torch.float64)
+    assert ours.w_k.weight.shape == (n_kv_heads * 2, 12)
+
+
+@pytest.mark.parametrize("n_kv_heads", [1, 2, 4])
+@pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize("pieces", [[1] * 9, [9], [4, 1, 3, 1], [1, 8]], ids=str)
+def test_decoding_with_a_cache_equals_the_causal_pass(n_kv_heads, need_weights, dtype, pieces):
+    """Three layers, token by token and several at a time."""
+    rng = torch.Generator().manual_seed(2)
+    layers = [GroupedQueryAttention(16, 4, n_kv_heads).to(dtype) for _ in range(3)]
+    for layer in layers:
+        randomise(layer, rng)
+    x = torch.randn(2, 9, 16, generator=rng).to(dtype)
+
+    expected = x
+    for layer in layers:
+        expected = expected + layer(expected, mask=causal_mask(9))[0]
+
+    caches = [layer.new_cache(batch=2, max_length=9) for layer in layers]
+    outputs = []
+    with torch.no_grad():
+        for new in x.split(pieces, dim=1):
+            n, y = new.shape[1], new
+            for layer, cache in zip(layers, caches, strict=True):
+                mask = None if n == 1 else causal_mask(n, cache.length + n)
+                attended, weights = layer(y, mask=mask, cache=cache, need_weights=need_weights)
+                assert weights is None or weights.shape == (2, 4, n, cache.length)
+                y = y + attended
+            outputs.append(y)
+    tolerance = (1e-12 if dtype == torch.float64 else 1e-6) * expected.abs().max().item()
+    torch.testing.assert_close(torch.cat(outputs, dim=1), expected, rtol=0, atol=tolerance)
+    size = torch.finfo(dtype).bits // 8
+    assert [cache.length for cache in caches] == [9] * 3
+    assert sum(c.nbytes for c in caches) == 2 * 3 * n_kv_heads * 4 * 9 * size * 2  # batch 2
+
+
+def test_a_padding_mask_counts_the_cached_keys():
+    module = GroupedQueryAttention(8, 4, 2).double()
+    x = torch.randn(2, 5, 8, dtype=torch.float64)
+    ids = torch.tensor(
+        [[1, 1, 1, 1, 1], [0, 0, 1, 1, 1]]
+    )  # padding in front, as in batched decoding
+    expected, _ = module(x, mask=padding_mask(ids, 0) & causal_mask(5))
+    cache = module.new_cache(2, 5)
+    with torch.no_grad():
+        for i in range(5):
+            mask = padding_mask(ids[:, : i + 1], 0)
+            output, _ = module(x[:, i : i + 1], mask=mask, cache=cache)
+            assert_close(output, expected[:, i : i + 1])
+
+
+def test_a_query_that_may_attend_to_nothing_gets_the_bias_of_w_o():
+    module, x = GroupedQueryAttention(8, 4, 2), torch.randn(2, 3, 8, requires_grad=True)
+    mask = torch.ones(3, 3) == 1
+    mask[1] = False
+    for need_weights in (True, False):
+        output, weights = module(x, mask=mask, need_weights=need_weights)
+        assert torch.equal(output[:, 1], module.w_o.bias.expand(2, 8))
+        assert weights is None or not weights[:, :, 1].any()
+        assert all(g.isfinite().all() for g in gradients([output], [x, *module.parameters()]))
+
+
+def test_dropout_in_training_only():
+    torch.manual_seed(0)
+    module, x = GroupedQueryAttention(8, 4, 2, dropout=0.5), torch.randn(2, 20, 8)
+    for need_weights in (True, False):
+        module.train()
+        first, second = (module(x, need_weights=need_weights)[0] for _ in range(2))
+        assert not torch.allclose(first, second)
+        module.eval()
+        first, second = (module(x, need_weights=need_weights)[0] for _ in range(2))
+        assert torch.equal(first, second)
+
+
+def test_parameters_have_the_promised_names_and_shapes():
+    state = GroupedQueryAttention(12, 6, 2).state_dict()
+    shapes = {name: tuple(x.shape) for name, x in state.items()}
+    wide, narrow = ((12, 12), (12,)), ((4, 12), (4,))
+    parts = {"w_q": wide, "w_k": narrow, "w_v": narrow, "w_o": wide}
+    assert shapes == {
+        f"{w}.{name}": shape
+        for w, pair in parts.items()
+        for name, shape in zip(("weight", "bias"), pair, strict=True)
+    }
+    assert list(GroupedQueryAttention(12, 6, 2, bias=False).state_dict()) == list(state)[::2]
+    assert "n_heads=6, n_kv_heads=2" in repr(GroupedQueryAttention(12, 6, 2))
+
+
+X = torch.zeros(2, 5, 8)
+GQA = GroupedQueryAttention(8, 4, 2)
+REFUSED = {
+    "heads of keys that do not divide": (
+        lambda: GroupedQueryAttention(16, 8, 3),
+        ValueError,
+        "n_kv_heads=3 does not divide n_heads=8; it can be 1, 2, 4 or 8",
+    ),
+    "heads that do not divide": (
+        lambda: GroupedQueryAttention(8, 3, 1),
+        ValueError,
+        "n_heads=3 does not divide d_model=8; it can be 1, 2, 4 or 8",
+    ),
+    "pooling into heads that do not divide": (
+        lambda: GroupedQueryAttention.from_multihead(MultiHeadAttention(12, 6), 4),
+        ValueError,
+        "n_kv_heads=4 does not divide n_heads=6; it can be 1, 2, 3 or 6",
+    ),
+    "pooling torch's module": (
+        lambda: GroupedQueryAttention.from_multihead(torch.nn.MultiheadAttention(8, 2), 1),
+        TypeError,
+        "module must be a MultiHeadAttention, got MultiheadAttention",
+    ),
+    "a cache in cross-attention": (
+        lambda: GQA(X, X, cache=GQA.new_cache(2, 5)),
+        ValueError,
+        "a cache is for self-attention, where each step adds keys, got key or value too",
+    ),
+    "a cache of another batch": (
+        lambda: GQA(X[:1], cache=GQA.new_cache(2, 5)),
+        ValueError,
+        "key has shape (batch, kv_heads, new, d_key) = (1, 2, 5, 2), and this cache takes "
+        "(2, 2, 5, 2)",
+    ),
+    "training with a cache": (
+        lambda: GQA(X, cache=GQA.new_cache(2, 5)),
+        ValueError,
+        "key asks for gradients, which a cache cannot give",
+    ),
+    "no batch axis": (
+        lambda: GQA(X[0]),
+        ValueError,
+        "query must have shape (batch, query, d_model), got 2 dimensions: (5, 8); "
+        "add the batch axis with query[None]",
+    ),
+}
+
+
+@pytest.mark.usefixtures("as_a_reader")
+@pytest.mark.parametrize("name", REFUSED)
+def test_bad_input_is_refused_with_a_reason(name):
+    call, error, message = REFUSED[name]
+    with pytest.raises(error, match=re.escape(message)):
+        call()

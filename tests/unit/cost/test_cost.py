@@ -1,0 +1,346 @@
+"""The counts of cost.py and its three sisters beside masks, modules and torch's FLOP counter."""
+
+import re
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
+
+from attention import (
+    MultiHeadAttention,
+    causal_mask,
+)
+from attention.cached.grouped_query import GroupedQueryAttention
+from attention.cached.key_value_cache import KeyValueCache
+from attention.cost import dense, linear, recurrent, sparse
+from attention.linear.linear_transformer import linear_attention, linear_attention_step
+from attention.linear.linformer import LinformerAttention
+from attention.linear.performer import performer_attention
+from attention.linear.random_features import random_feature_attention
+from attention.recurrent.additive import AdditiveAttention
+from attention.recurrent.luong import LuongAttention
+from attention.sparse.fixed import fixed_mask
+from attention.sparse.global_tokens import global_mask
+from attention.sparse.hashing import ReformerAttention
+from attention.sparse.strided import strided_mask
+from attention.sparse.union import sparse_attention
+from attention.sparse.window import sliding_window_mask
+from attention.tiled import tiled_attention
+from tests.unit.sparse.cases import LargestTensor
+
+
+def flops(call):
+    """What torch counts. Its fused kernels on a CPU count nothing, so they are taken apart."""
+    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter, torch.no_grad():
+        call()
+    return counter.get_total_flops()
+
+
+# The layers of table 1 as functions of n and d, and the factors by which mixing grows as n and d
+# are doubled.
+TABLE_1 = {
+    "self-attention, n² · d": (lambda n, d: dense.multi_head(n, d, 8), 4, 2),
+    "recurrent, n · d²": (recurrent.recurrent, 2, 4),
+    "convolutional, k · n · d²": (lambda n, d: dense.convolutional(n, d, 3), 2, 4),
+    "restricted, r · n · d": (lambda n, d: sparse.sliding_window(n, d, 8, 16), 2, 2),
+}
+
+
+@pytest.mark.parametrize(("layer", "with_n", "with_d"), TABLE_1.values(), ids=TABLE_1)
+def test_operations_grow_as_table_1_says(layer, with_n, with_d):
+    """Exactly; a window loses a few keys at both ends of the sequence, fewer than 1 % of all."""
+    once = layer(4096, 64).mixing
+    assert layer(4096, 128).mixing == with_d * once
+    assert layer(8192, 64).mixing == pytest.approx(with_n * once, rel=0.01)
+
+
+def test_a_wider_kernel_or_window_costs_as_much_more():
+    assert dense.convolutional(99, 8, 6).mixing == 2 * dense.convolutional(99, 8, 3).mixing
+    narrow, wide = (sparse.sliding_window(4096, 8, 2, w) for w in (15 * 2, 31 * 2))
+    assert wide.mixing == pytest.approx(63 / 31 * narrow.mixing, rel=0.01)
+
+
+@pytest.mark.parametrize("n", [1, 2, 9, 10, 28, 1000])
+def test_steps_and_paths_are_those_of_table_1(n):
+    attention = dense.multi_head(n, 8, 2)
+    assert (attention.steps, attention.path) == (1, 1)
+    reading = recurrent.recurrent(n, 8)
+    assert (reading.steps, reading.path) == (n, n)
+    convolutional = dense.convolutional(n, 8, 3)
+    log_3 = {1: 1, 2: 1, 9: 2, 10: 3, 28: 4, 1000: 7}
+    assert (convolutional.steps, convolutional.path) == (1, log_3[n])
+    restricted = sparse.sliding_window(n, 8, 2, 4)
+    n_by_2 = {1: 1, 2: 1, 9: 4, 10: 5, 28: 14, 1000: 500}
+    assert (restricted.steps, restricted.path) == (1, n_by_2[n])
+
+
+def longest_path(mask, reaches_all):
+    """How many layers under the mask it takes until every query has been reached."""
+    reached, layers = mask, 1
+    while not (reached | ~reaches_all).all():
+        reached, layers = (reached.float() @ mask.float()) > 0, layers + 1
+    return layers
+
+
+SIZES = (1, 2, 3, 5, 9, 10, 16, 23)
+PATTERNS = {
+    "sliding window": (
+        lambda n: sparse.sliding_window(n, 8, 2, 4),
+        lambda n: sliding_window_mask(n, 4),
+        False,
+    ),
+    "causal window": (
+        lambda n: sparse.sliding_window(n, 8, 2, 3, causal=True),
+        lambda n: sliding_window_mask(n, 3, causal=True),
+        True,
+    ),
+    "global": (
+        lambda n: sparse.global_tokens(n, 8, 2, 2),
+        lambda n: global_mask(n, range(min(2, n))),
+        False,
+    ),
+    "strided": (
+        lambda n: sparse.strided(n, 8, 2, 3),
+        lambda n: strided_mask(n, 3),
+        True,
+    ),
+    "stride 1": (
+        lambda n: sparse.strided(n, 8, 2, 1),
+        lambda n: strided_mask(n, 1),
+        True,
+    ),
+    "fixed": (
+        lambda n: sparse.fixed(n, 8, 2, 3),
+        lambda n: fixed_mask(n, 3),
+        True,
+    ),
+    "fixed, two summary keys": (
+        lambda n: sparse.fixed(n, 8, 2, 5, 2),
+        lambda n: fixed_mask(n, 5, 2),
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize(("count", "make", "causal"), PATTERNS.values(), ids=PATTERNS)
+def test_a_pattern_costs_its_pairs_and_its_path_is_the_longest_there_is(count, make, causal):
+    for n in SIZES:
+        mask, counted = make(n), count(n)
+        assert counted.mixing == 2 * 8 * mask.sum()
+        assert counted.memory == 2 * mask.sum()
+        anybody = torch.ones(n, n, dtype=torch.bool)
+        others = causal_mask(n) if causal else anybody
+        itself = torch.eye(n, dtype=torch.bool)  # a token needs no path to itself
+        assert counted.path == longest_path(mask | itself, others)
+
+
+def test_random_keys_count_as_many_pairs():
+    assert sparse.random_keys(100, 8, 2, 7).mixing == 2 * 8 * 700
+    assert sparse.random_keys(5, 8, 2, 7) == sparse.random_keys(5, 8, 2, 5)
+
+
+X = torch.zeros(1, 48, 16)  # (batch, seq, d_model)
+HEADS = torch.zeros(1, 4, 48, 4)  # (batch, heads, seq, d_key)
+OPTIONS = {"n_buckets": 6, "n_rounds": 3, "chunk_length": 7}
+MODULES = {
+    "multi-head": (MultiHeadAttention(16, 4), (X,), dense.multi_head(48, 16, 4)),
+    "grouped-query": (GroupedQueryAttention(16, 4, 2), (X,), dense.grouped_query(48, 16, 4, 2)),
+    "multi-query": (GroupedQueryAttention(16, 4, 1), (X,), dense.grouped_query(48, 16, 4, 1)),
+    "convolutional": (
+        nn.Conv1d(16, 16, 3, padding="same"),
+        (X.mT,),
+        dense.convolutional(48, 16, 3),
+    ),
+    "additive": (
+        AdditiveAttention(16, 12, 10),
+        (X, X[:, :20, :12]),
+        recurrent.additive(48, 20, 16, 12, 10),
+    ),
+    "luong dot": (
+        LuongAttention(16, 16, "dot"),
+        (X, X[:, :20]),
+        recurrent.luong(48, 20, 16, 16, "dot"),
+    ),
+    "luong general": (
+        LuongAttention(16, 12, "general"),
+        (X, X[:, :20, :12]),
+        recurrent.luong(48, 20, 16, 12, "general"),
+    ),
+    "luong concat": (
+        LuongAttention(16, 12, "concat"),
+        (X, X[:, :20, :12]),
+        recurrent.luong(48, 20, 16, 12, "concat"),
+    ),
+    "linformer": (
+        LinformerAttention(16, 4, max_length=60, n_mixtures=5),
+        (X,),
+        linear.linformer(48, 16, 4, 5, max_length=60),
+    ),
+    "reformer": (
+        ReformerAttention(16, 4, **OPTIONS),
+        (X,),
+        linear.reformer(48, 16, 4, **OPTIONS),
+    ),
+}
+
+
+@pytest.mark.parametrize(("module", "inputs", "counted"), MODULES.values(), ids=MODULES)
+def test_parameters_and_flops_are_those_of_the_module(module, inputs, counted):
+    assert sum(w.numel() for w in module.parameters()) == counted.parameters
+    assert flops(lambda: module(*inputs)) == counted.flops
+
+
+@pytest.mark.parametrize(("kind", "gates"), [(nn.RNNCell, 1), (nn.GRUCell, 3), (nn.LSTMCell, 4)])
+def test_recurrent_cells(kind, gates):
+    cell, state = kind(16, 16), None
+
+    def run():
+        nonlocal state
+        for x in X.unbind(1):
+            state = cell(x, state)
+            state = state if gates == 4 else state.clone()
+
+    counted = recurrent.recurrent(48, 16, gates)
+    assert sum(w.numel() for w in cell.parameters()) == counted.parameters
+    assert flops(run) == counted.flops
+    kept = state if gates == 4 else [state]
+    assert sum(x.numel() for x in kept) == counted.cache
+
+
+def test_tiles_take_the_operations_of_dense_attention_and_less_memory():
+    whole, in_tiles = dense.multi_head(48, 16, 4), dense.tiled(48, 16, 4, tile=20)
+    assert flops(lambda: F.scaled_dot_product_attention(HEADS, HEADS, HEADS)) == 2 * whole.mixing
+    assert flops(lambda: tiled_attention(HEADS, HEADS, HEADS, tile=20)) == 2 * in_tiles.mixing
+    assert in_tiles.memory < whole.memory / 3
+    assert in_tiles.steps == 3
+
+
+def test_a_sliding_window_computed_in_blocks_takes_little_more_than_its_pairs():
+    """A block of 4 queries gathers 64 + 4 keys, the ends of the sequence too: 8 % more at most."""
+    x = torch.zeros(1, 4, 1024, 4)
+    counted = sparse.sliding_window(1024, 16, 4, 64)
+    measured = flops(lambda: sparse_attention(x, x, x, window=64, block=4))
+    assert 1 <= measured / (2 * counted.mixing) < 1.08
+
+
+def test_attention_through_features():
+    """Random Feature Attention makes two features of each of the random matrix's 10 rows."""
+    counted = linear.linear(48, 16, 4)
+    assert flops(lambda: linear_attention(HEADS, HEADS, HEADS)) == 2 * counted.mixing
+    _, state = linear_attention_step(*[HEADS[:, :, :1]] * 3)
+    assert state.numel() == counted.cache
+
+    counted, rows = linear.random_features(48, 16, 4, 20), torch.zeros(20, 4)
+    assert flops(lambda: performer_attention(HEADS, HEADS, HEADS, rows)) == 2 * counted.mixing
+    measured = flops(lambda: random_feature_attention(HEADS, HEADS, HEADS, rows[:10]))
+    assert measured == 2 * (counted.mixing - 48 * 16 * 20)
+
+
+@pytest.mark.parametrize("n_kv_heads", [1, 2, 4])
+def test_the_cache_is_as_large_as_the_key_value_cache(n_kv_heads):
+    cache = KeyValueCache(1, n_kv_heads, 48, 4, dtype=torch.float16)
+    assert 2 * dense.grouped_query(48, 16, 4, n_kv_heads).cache == cache.nbytes
+
+
+MIXINGS = {
+    "multi-head": (
+        lambda: MultiHeadAttention(16, 4)(X),
+        lambda: dense.multi_head(48, 16, 4).memory,
+    ),
+    "additive": (
+        lambda: AdditiveAttention(16, 16, 10)(X, X),
+        lambda: recurrent.additive(48, 48, 16, 16, 10).memory,
+    ),
+    "general": (
+        lambda: LuongAttention(16, 16)(X, X),
+        lambda: recurrent.luong(48, 48, 16, 16).memory,
+    ),
+    # Beside a tile of scores, a maximum and a sum for every query of every head.
+    "in tiles": (
+        lambda: tiled_attention(HEADS, HEADS, HEADS, tile=20),
+        lambda: dense.tiled(48, 16, 4, tile=20).memory - 2 * 4 * 48,
+    ),
+    # One round at a time.
+    "LSH": (
+        lambda: ReformerAttention(16, 4, n_buckets=4, n_rounds=3, chunk_length=16)(X),
+        lambda: linear.reformer(48, 16, 4, n_buckets=4, n_rounds=3, chunk_length=16).memory,
+    ),
+    # Beside the scores, the mixtures of keys and values.
+    "Linformer": (
+        lambda: LinformerAttention(16, 4, max_length=48, n_mixtures=20)(X),
+        lambda: linear.linformer(48, 16, 4, n_mixtures=20).memory - 2 * 20 * 16,
+    ),
+}
+
+
+@pytest.mark.parametrize(("call", "memory"), MIXINGS.values(), ids=MIXINGS)
+def test_memory_is_the_largest_tensor_of_the_mixing(call, memory):
+    with sdpa_kernel(SDPBackend.MATH), torch.no_grad(), LargestTensor() as largest:
+        call()
+    assert largest.numel == memory()
+
+
+def test_approximations_grow_as_they_say():
+    """Doubling n doubles the mixing of what is linear; √n-patterns grow by 2√2."""
+
+    def grows(count):
+        return count(16384).mixing / count(8192).mixing
+
+    assert grows(lambda n: linear.linear(n, 512, 8)) == 2
+    assert grows(lambda n: linear.random_features(n, 512, 8, 256)) == 2
+    assert grows(lambda n: linear.linformer(n, 512, 8, 256)) == 2
+    fixed = {"n_buckets": 64, "n_rounds": 2, "chunk_length": 64}
+    assert grows(lambda n: linear.reformer(n, 512, 8, **fixed)) == 2
+    for pattern in (sparse.strided, sparse.fixed):
+        assert pattern(16384, 512, 8, 128).mixing / pattern(4096, 512, 8, 64).mixing == (
+            pytest.approx(8, rel=0.02)
+        )
+
+
+WRONG = {
+    "heads that do not divide": (
+        lambda: dense.multi_head(10, 8, 3),
+        "n_heads=3 does not divide d_model=8; it can be 1, 2, 4 or 8",
+    ),
+    "no tokens": (lambda: dense.multi_head(0, 8, 2), "n must be at least 1, got 0"),
+    "groups that do not divide": (
+        lambda: dense.grouped_query(10, 8, 4, 3),
+        "n_kv_heads=3 does not divide n_heads=4; it can be 1, 2 or 4",
+    ),
+    "a kernel of one": (
+        lambda: dense.convolutional(10, 8, 1),
+        "kernel must be at least 2, got 1",
+    ),
+    "no such score": (
+        lambda: recurrent.luong(2, 2, 4, 4, "cosine"),
+        'score must be "dot", "general" or "concat", got \'cosine\'',
+    ),
+    "dot with two widths": (
+        lambda: recurrent.luong(2, 2, 4, 3, "dot"),
+        'score="dot" needs queries and keys of one width, got query_dim=4 and key_dim=3; '
+        'use score="general" or score="concat"',
+    ),
+    "an odd window on two sides": (
+        lambda: sparse.sliding_window(10, 8, 2, 3),
+        "window=3 is odd, and half of it lies on each side of the query; take 2 or 4, or "
+        "causal=True, where all of it lies before",
+    ),
+    "a summary longer than its row": (
+        lambda: sparse.fixed(10, 8, 2, stride=3, summary=4),
+        "summary=4 keys do not fit in a row of stride=3 keys",
+    ),
+    "a sequence longer than max_length": (
+        lambda: linear.linformer(10, 8, 2, 4, max_length=9),
+        "max_length must be at least 10, got 9",
+    ),
+}
+
+
+@pytest.mark.usefixtures("as_a_reader")
+@pytest.mark.parametrize(("call", "says"), WRONG.values(), ids=WRONG)
+def test_bad_input(call, says):
+    with pytest.raises(ValueError, match=f"^{re.escape(says)}$"):
+        call()

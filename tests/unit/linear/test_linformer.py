@@ -1,0 +1,219 @@
+import itertools
+import math
+import re
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn import functional as F
+
+from attention import MultiHeadAttention, causal_mask, padding_mask, scaled_dot_product_attention
+from attention.linear.linformer import LinformerAttention, linformer_attention
+from tests.unit.cases import assert_close, gradients, randomise
+
+
+@st.composite
+def inputs(draw):
+    """query, key, value, mix_keys, mix_values, and a padding mask or None."""
+    batch, heads, n_queries, n_keys, d_key, d_value, k, more = (
+        draw(st.integers(least, most))
+        for least, most in ((1, 2), (1, 3), (1, 7), (1, 7), (1, 4), (1, 4), (1, 5), (0, 3))
+    )
+    rng = torch.Generator().manual_seed(draw(st.integers(0, 2**32)))
+    tensors = [
+        torch.randn(shape, dtype=torch.float64, generator=rng).requires_grad_()
+        for shape in (
+            (batch, heads, n_queries, d_key),
+            (batch, heads, n_keys, d_key),
+            (batch, heads, n_keys, d_value),
+            (k, n_keys + more),
+            (k, n_keys + more),
+        )
+    ]
+    mask = torch.rand(batch, 1, 1, n_keys, generator=rng) < 0.6
+    return tensors, draw(st.sampled_from([None, mask]))
+
+
+def one_by_one(query, key, value, mix_keys, mix_values, mask):
+    """Equation 7 with a loop for every query and every mixture; masked keys come in 0 times."""
+    n_keys, outputs = key.shape[2], torch.zeros(*query.shape[:3], value.shape[3]).double()
+    for b, h, i in itertools.product(*map(range, query.shape[:3])):
+        kept = torch.ones(n_keys).double() if mask is None else mask[b, 0, 0].double()
+        total, weighted = 0.0, 0.0
+        for m in range(mix_keys.shape[0]):
+            mixed_key = sum(mix_keys[m, j] * kept[j] * key[b, h, j] for j in range(n_keys))
+            mixed_value = sum(mix_values[m, j] * kept[j] * value[b, h, j] for j in range(n_keys))
+            weight = (query[b, h, i] @ mixed_key / math.sqrt(key.shape[3])).exp()
+            total, weighted = total + weight, weighted + weight * mixed_value
+        outputs[b, h, i] = weighted / total
+    return outputs
+
+
+@settings(max_examples=25)
+@given(inputs())
+def test_equals_equation_7(case):
+    tensors, mask = case
+    before = [x.detach().clone() for x in tensors]
+    output = linformer_attention(*tensors, mask)
+    expected = one_by_one(*tensors, mask)
+    assert_close(output, expected)
+    for ours, theirs in zip(
+        gradients([output], tensors), gradients([expected], tensors), strict=True
+    ):
+        assert_close(ours, theirs)
+    assert all(map(torch.equal, tensors, before))
+
+
+def with_identities(length):
+    torch.manual_seed(0)
+    query, key, value = torch.randn(3, 2, 3, length, 4).double().requires_grad_().unbind(0)
+    identity = torch.eye(length).double()
+    return query, key, value, identity
+
+
+@pytest.mark.parametrize("length", [1, 5, 33])
+def test_with_as_many_mixtures_as_keys_and_identities_it_is_full_attention(length):
+    query, key, value, identity = with_identities(length)
+    output = linformer_attention(query, key, value, identity, identity)
+    expected, _ = scaled_dot_product_attention(query, key, value)
+    inputs = [query, key, value]
+    assert_close(output, expected)
+    for ours, theirs in zip(
+        gradients([output], inputs), gradients([expected], inputs), strict=True
+    ):
+        assert_close(ours, theirs)
+
+
+def test_padding_changes_nothing_and_yet_is_not_what_masking_scores_gives():
+    query, key, value, identity = with_identities(6)
+    mask = torch.tensor([1, 1, 1, 1, 0, 0])[None, None, None] == 1
+    output = linformer_attention(query, key, value, identity, identity, mask)
+    inputs = [query, key, value]
+    assert not any(gradient[:, :, 4:].any() for gradient in gradients([output], inputs)[1:])
+
+    # A masked key keeps its mixture: score 0, value 0, and the weight that goes with it.
+    scores = query @ key.mT / 2 * mask
+    assert_close(output, torch.softmax(scores, -1) @ (value * mask.mT))
+    masked, _ = scaled_dot_product_attention(query, key, value, mask)
+    share = torch.softmax(scores, -1)[..., :4].sum(-1, keepdim=True)
+    assert (share < 0.95).all()
+    assert_close(output, share * masked)
+
+
+def test_nothing_to_attend_to_gives_zeros_and_finite_gradients():
+    query, key, value, identity = with_identities(5)
+    mask = torch.tensor([[1, 0, 1, 0, 1], [0, 0, 0, 0, 0]])[:, None, None] == 1
+    output = linformer_attention(query, key, value, identity[:2], identity[:2], mask)
+    assert output[0].all()
+    assert not output[1].any()
+    assert all(gradient.isfinite().all() for gradient in gradients([output], [query, key, value]))
+
+
+def a_module(**options):
+    module = LinformerAttention(8, 2, max_length=12, n_mixtures=12, **options).double()
+    randomise(module, torch.Generator().manual_seed(1))
+    return module
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("length", [1, 7, 12])
+def test_the_module_around_identities_is_multi_head_attention(bias, length):
+    """Also for inputs shorter than max_length, where mixtures 8 to 12 hold nothing: score 0."""
+    ours, theirs = a_module(bias=bias), MultiHeadAttention(8, 2, bias=bias).double()
+    theirs.load_state_dict(
+        {name: w for name, w in ours.state_dict().items() if not name.startswith("mix")}
+    )
+    with torch.no_grad():
+        ours.mix_keys.copy_(torch.eye(12))
+        ours.mix_values.copy_(torch.eye(12))
+    x = torch.randn(2, length, 8).double().requires_grad_()
+    padded = F.pad(x, (0, 0, 0, 12 - length))
+    mask = (torch.arange(12) < length)[None, None, None].expand(2, -1, -1, -1)
+    output = ours(x)
+    assert_close(ours(padded, mask)[:, :length], output)
+    if length == 12:
+        expected, _ = theirs(x)
+        assert_close(output, expected)
+        wanted = gradients([expected], [x, *theirs.parameters()])
+        parameters = [w for name, w in ours.named_parameters() if not name.startswith("mix")]
+        for ours_, theirs_ in zip(gradients([output], [x, *parameters]), wanted, strict=True):
+            assert_close(ours_, theirs_)
+
+
+def test_what_padding_holds_does_not_matter():
+    module, mask = a_module(), padding_mask(torch.tensor([[3, 4, 5, 0, 0], [6, 7, 8, 9, 0]]), 0)
+    x = torch.randn(2, 5, 8).double()
+    other = torch.where(mask[:, 0, 0, :, None], x, 100.0)
+    tokens = mask[:, 0, 0]
+    assert_close(module(x, mask)[tokens], module(other, mask)[tokens])
+    assert not torch.allclose(module(x)[tokens], module(other)[tokens])
+
+
+def test_every_parameter_learns_and_is_counted():
+    module = LinformerAttention(8, 2, max_length=12, n_mixtures=3)
+    module(torch.randn(2, 12, 8)).sum().backward()
+    assert all(w.grad is not None for w in module.parameters())
+    assert sum(w.numel() for w in module.parameters()) == 4 * (64 + 8) + 2 * 3 * 12
+
+
+def test_a_mixture_of_unrelated_rows_varies_as_much_as_one_row():
+    """At the start. The variance of 400 · 64 numbers is off by 1 %; four times that is allowed."""
+    torch.manual_seed(0)
+    module = LinformerAttention(8, 2, max_length=512, n_mixtures=400)
+    mixtures = module.mix_keys @ torch.randn(512, 64)
+    assert mixtures.var().item() == pytest.approx(1, abs=0.04)
+
+
+X = torch.zeros(1, 2, 5, 4)
+E = torch.zeros(3, 6)
+WRONG = {
+    "a causal mask": (
+        lambda: linformer_attention(X, X, X, E, E, causal_mask(5)),
+        ValueError,
+        "Linformer can leave out keys for all queries alike, not for single queries: mask must have"
+        " size 1 on its query axis, as padding_mask makes it, got (5, 5)",
+    ),
+    "a causal mask for the module": (
+        lambda: LinformerAttention(8, 2, max_length=6, n_mixtures=3)(
+            torch.zeros(1, 5, 8), causal_mask(5)
+        ),
+        ValueError,
+        "Linformer can leave out keys for all queries alike, not for single queries: mask must have"
+        " size 1 on its query axis, as padding_mask makes it, got (5, 5)",
+    ),
+    "too long": (
+        lambda: linformer_attention(X, torch.zeros(1, 2, 7, 4), torch.zeros(1, 2, 7, 4), E, E),
+        ValueError,
+        "7 keys are more than mix_keys and mix_values of shape (3, 6) have columns; cut the keys to"
+        " 6, or build both matrices for a greater length",
+    ),
+    "matrices of two shapes": (
+        lambda: linformer_attention(X, X, X, E, E[:2]),
+        ValueError,
+        "mix_keys and mix_values must have the same shape (k, max_length), got (3, 6) and (2, 6)",
+    ),
+    "keys of another width": (
+        lambda: linformer_attention(X, X[..., :3], X, E, E),
+        ValueError,
+        "the last axis of key must be d_key=4, got 3 in shape (1, 2, 5, 3)",
+    ),
+    "a mask of numbers": (
+        lambda: linformer_attention(X, X, X, E, E, torch.ones(1, 1, 1, 5)),
+        TypeError,
+        "mask must be boolean, True = may attend, got torch.float32 of shape (1, 1, 1, 5); "
+        "from ones and zeros write mask == 1, from an additive 0 and -inf write mask == 0",
+    ),
+    "no mixture": (
+        lambda: LinformerAttention(8, 2, max_length=6, n_mixtures=0),
+        ValueError,
+        "n_mixtures must be at least 1, got 0",
+    ),
+}
+
+
+@pytest.mark.usefixtures("as_a_reader")
+@pytest.mark.parametrize(("call", "error", "says"), WRONG.values(), ids=WRONG)
+def test_bad_input(call, error, says):
+    with pytest.raises(error, match=f"^{re.escape(says)}$"):
+        call()

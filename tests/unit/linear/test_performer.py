@@ -1,0 +1,182 @@
+import math
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from attention import causal_mask, scaled_dot_product_attention
+from attention.linear.performer import orthogonal_projection, performer_attention, positive_features
+from tests.unit.cases import assert_close, gradients
+from tests.unit.linear.test_feature_maps import quadratic_form
+from tests.unit.sparse.cases import paddings, qkv
+
+D_KEY, DRAWS = 8, 20_000
+
+
+def errors(n_features: int, orthogonal: bool) -> torch.Tensor:
+    """The estimate of exp(x·y) less its value, for `DRAWS` projections and four pairs.
+
+    All draws at once: groups of D_KEY orthogonal rows are independent of one another. The vectors
+    are short: for long ones the estimate's tail is so heavy that no number of draws says much.
+    """
+    rng = torch.Generator().manual_seed(n_features)
+    x, y = 0.25 * torch.randn(2, 4, D_KEY, generator=torch.Generator().manual_seed(0)).double()
+    n_rows = DRAWS * n_features
+    if orthogonal:
+        rows = orthogonal_projection(n_rows, D_KEY, generator=rng)
+    else:
+        rows = torch.randn(n_rows, D_KEY, generator=rng)
+    products = positive_features(x, rows) * positive_features(y, rows) * n_rows
+    estimates = products.unflatten(1, (DRAWS, n_features)).mean(-1).T
+    return estimates - (x * y).sum(-1).exp()
+
+
+def test_the_rows_are_orthogonal_and_normal():
+    rng = torch.Generator().manual_seed(0)
+    rows = torch.stack([orthogonal_projection(6, 4, generator=rng) for _ in range(5000)])
+    products = rows @ rows.transpose(-2, -1)
+    for group in (slice(0, 4), slice(4, 6)):
+        block = products[:, group, group]
+        torch.testing.assert_close(
+            block, block.diagonal(dim1=1, dim2=2).diag_embed(), atol=1e-4, rtol=0
+        )
+    assert products[:, 0, 4].abs().mean() > 0.1  # another group, another rotation
+    # Each entry is standard normal: mean 0, variance 1, fourth moment 3, within 5 deviations.
+    for power, moment, deviation in ((1, 0, 1), (2, 1, 2**0.5), (4, 3, 96**0.5)):
+        tolerance = 5 * deviation / math.sqrt(5000)
+        assert ((rows**power).mean(0) - moment).abs().max() < tolerance
+
+
+def test_the_rows_come_from_the_generator():
+    once, again = (
+        orthogonal_projection(6, 4, generator=torch.Generator().manual_seed(0)) for _ in range(2)
+    )
+    assert torch.equal(once, again)
+
+
+@pytest.mark.parametrize("orthogonal", [False, True])
+def test_the_features_estimate_the_kernel_without_bias(orthogonal):
+    """The mean over all draws lies within 4 standard errors of the exact exp(x·y)."""
+    error = errors(16, orthogonal)
+    standard_error = error.std(0) / math.sqrt(DRAWS)
+    assert (error.mean(0).abs() < 4 * standard_error).all()
+    assert (standard_error < 0.01).all()  # else 4 of them would hide a bias
+
+
+@pytest.mark.parametrize("orthogonal", [False, True])
+def test_the_error_falls_as_one_over_the_root_of_the_features(orthogonal):
+    """log₂ of the error against log₂ of the features has slope -1/2.
+
+    The mean of DRAWS squared errors is known up to their deviation over √DRAWS; 4 times that,
+    carried through the logarithm and the slope over three doublings, is what it may be off.
+    """
+    few, many = (errors(n, orthogonal).square() for n in (8, 64))
+    slope = (many.mean(0) / few.mean(0)).log2() / 2 / 3
+    uncertain = (few.var(0) / few.mean(0) ** 2 + many.var(0) / many.mean(0) ** 2) / DRAWS
+    tolerance = 4 * uncertain.sqrt() / math.log(2) / 2 / 3
+    assert tolerance.max() < 0.1  # neither -1/4 nor -1 would pass
+    assert ((slope + 0.5).abs() < tolerance).all()
+
+
+def test_orthogonal_rows_vary_less_than_independent_ones():
+    """By more than 4 standard errors, summed over the pairs: the same draws, the same sizes."""
+    independent, orthogonal = (errors(8, kind).square().sum(1) for kind in (False, True))
+    difference = independent.mean() - orthogonal.mean()
+    standard_error = ((independent.var() + orthogonal.var()) / DRAWS).sqrt()
+    assert difference > 4 * standard_error
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("padding", list(paddings(1)))
+def test_it_equals_the_quadratic_form_of_its_features(padding, causal):
+    """The plain features, without the factors that keep the module's from overflowing."""
+    inputs, padding = qkv(9), paddings(9)[padding]
+    projection = torch.randn(5, 3, generator=torch.Generator().manual_seed(1)).double()
+    query, key = (positive_features(x / 3**0.25, projection) for x in inputs[:2])
+    mask = causal_mask(9) if causal else torch.ones(1, 9)
+    expected = quadratic_form(query, key, inputs[2], mask if padding is None else mask * padding)
+    output = performer_attention(*inputs[:3], projection, padding, causal=causal)
+    assert_close(output, expected)
+    ours, theirs = gradients([output], inputs), gradients([expected], inputs)
+    for actual, wanted in zip(ours, theirs, strict=True):
+        assert_close(actual, wanted)
+
+
+def test_it_approaches_softmax_attention():
+    query, key, value = (x.detach() / 2 for x in qkv(20))
+    expected, _ = scaled_dot_product_attention(query, key, value, causal_mask(20))
+    rng = torch.Generator().manual_seed(0)
+    error = [
+        (
+            performer_attention(
+                query, key, value, orthogonal_projection(n, 3, generator=rng), causal=True
+            )
+            - expected
+        )
+        .abs()
+        .mean()
+        for n in (16, 256, 4096)
+    ]
+    assert error[0] > 2 * error[1] > 4 * error[2]
+    assert error[2] < 0.005
+
+
+def test_long_vectors_neither_overflow_nor_vanish():
+    """|x|² / 2 is about 700, and exp(-700) is 0 in float32."""
+    rng = torch.Generator().manual_seed(0)
+    key = 150 * F.normalize(torch.randn(1, 1, 3, 64, generator=rng), dim=-1)
+    value = torch.randn(1, 1, 3, 4, generator=rng)
+    output = performer_attention(
+        key, key, value, orthogonal_projection(64, 64, generator=rng), causal=True
+    )
+    assert output.isfinite().all()
+    assert output.abs().max() <= value.abs().max() + 1e-5
+    torch.testing.assert_close(output[:, :, 0], value[:, :, 0])  # its own key is all that it sees
+
+
+def test_long_vectors_in_any_direction_keep_their_weights():
+    """The features that are large for a query need not be those that are large for some key."""
+    rng = torch.Generator().manual_seed(0)
+    query, key = 150 * F.normalize(torch.randn(2, 1, 4, 16, 64, generator=rng), dim=-1)
+    value = torch.randn(1, 4, 16, 3, generator=rng)
+    rows = orthogonal_projection(64, 64, generator=rng)
+    exact = performer_attention(*(x.double() for x in (query, key, value, rows)))
+    # Exponents of about 700 are known to 1e-4 in float32, and so are the weights.
+    torch.testing.assert_close(
+        performer_attention(query, key, value, rows).double(), exact, atol=1e-3, rtol=0
+    )
+
+
+def test_padding_does_not_set_the_scale_of_the_features():
+    """A key of length 0 has the feature 1 everywhere, beside which e^-200 is 0 in float32."""
+    rng = torch.Generator().manual_seed(0)
+    query, key = 60 * F.normalize(torch.randn(2, 1, 1, 5, 4, generator=rng), dim=-1)
+    key[:, :, 3:] = 0.0
+    value, rows = torch.randn(1, 1, 5, 3, generator=rng), torch.randn(8, 4, generator=rng)
+    output = performer_attention(query, key, value, rows, torch.arange(5)[None] < 3)
+    expected = performer_attention(query, key[:, :, :3], value[:, :, :3], rows)
+    torch.testing.assert_close(output, expected)
+
+
+@pytest.mark.usefixtures("as_a_reader")
+def test_bad_input_is_told():
+    x = torch.zeros(1, 1, 3, 4)
+    with pytest.raises(ValueError, match="last axis of projection must be d_key=4, got 5"):
+        performer_attention(x, x, x, torch.zeros(8, 5))
+    with pytest.raises(ValueError, match="n_features must be at least 1, got 0"):
+        orthogonal_projection(0, 4)
+
+
+def test_causal_a_long_key_before_short_ones_is_lost_where_the_docstring_says():
+    rng = torch.Generator().manual_seed(0)
+    x = F.normalize(torch.randn(1, 4, 300, 64, generator=rng), dim=-1) * 8
+    projection = orthogonal_projection(256, 64, generator=rng)
+    for length, lost in ((32, False), (64, True)):
+        key = torch.cat([x[:, :, :1] * length / 8, x[:, :, 1:]], dim=2)
+        output, exact = (
+            performer_attention(*(y.to(kind) for y in (x, key, x)), projection, causal=True)
+            for kind in (torch.float32, torch.float64)
+        )
+        torch.testing.assert_close(output[:, :, 1:].double(), exact[:, :, 1:], atol=1e-3, rtol=0)
+        torch.testing.assert_close(exact[:, :, :1], x[:, :, :1].double(), atol=1e-3, rtol=0)
+        assert (output[:, :, 0] == 0).all(-1).all() == lost

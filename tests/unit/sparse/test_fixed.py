@@ -1,0 +1,61 @@
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attention.sparse.fixed import fixed_attention, fixed_mask
+from tests.unit.sparse.cases import (
+    assert_equals_dense,
+    largest_tensor,
+    paddings,
+    qkv,
+)
+
+
+@given(st.integers(1, 14), st.integers(1, 16), st.data())
+def test_the_mask_is_the_papers_two_sets(seq, stride, data):
+    """A¹ = {j : ⌊j/l⌋ = ⌊i/l⌋}, A² = {j : j mod l ≥ l - c}, both of j ≤ i."""
+    summary = data.draw(st.integers(1, stride))
+    for query, row in enumerate(fixed_mask(seq, stride, summary)):
+        own = {key for key in range(query + 1) if key // stride == query // stride}
+        sums = {key for key in range(query + 1) if key % stride in range(stride - summary, stride)}
+        assert set(row.nonzero().flatten().tolist()) == own | sums
+
+
+@given(st.integers(1, 20), st.integers(1, 22), st.sampled_from(list(paddings(1))), st.data())
+def test_it_equals_dense_attention_under_its_mask(seq, stride, padding, data):
+    summary = data.draw(st.integers(1, stride))
+    assert_equals_dense(
+        lambda *inputs: fixed_attention(*inputs, stride=stride, summary=summary),
+        fixed_mask(seq, stride, summary),
+        qkv(seq),
+        paddings(seq)[padding],
+    )
+
+
+def test_two_layers_connect_a_query_with_every_earlier_key():
+    once = fixed_mask(60, 8).long()
+    assert torch.equal(once @ once > 0, torch.ones(60, 60).tril() > 0)
+
+
+def test_no_tensor_of_query_times_key_numbers_is_made():
+    """At stride ≈ √n a query lists stride + summary·n/stride keys."""
+    largest = largest_tensor(lambda *x: fixed_attention(*x, stride=32, summary=2), 1000)
+    assert largest == 1024 * (32 + 2 * 32)
+
+
+@pytest.mark.usefixtures("as_a_reader")
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"stride": 0}, "stride must be at least 1, got 0"),
+        ({"summary": 3}, "summary=3 keys do not fit in a row of stride=2 keys"),
+        ({"mask": torch.ones(6, 6, dtype=torch.bool)}, "fixed attention can leave out keys"),
+        ({"query": torch.zeros(1, 1, 5, 2)}, "got 5 queries and 6 keys"),
+    ],
+)
+def test_bad_input_is_told(change, words):
+    inputs = {name: torch.zeros(1, 1, 6, 2) for name in ("query", "key", "value")}
+    with pytest.raises(ValueError) as caught:
+        fixed_attention(**(inputs | {"stride": 2} | change))
+    assert words in str(caught.value)

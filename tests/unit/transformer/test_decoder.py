@@ -1,0 +1,169 @@
+import re
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from attention import causal_mask, padding_mask
+from attention.transformer.decoder import Decoder, DecoderLayer
+from tests.unit.cases import assert_close, gradients
+from tests.unit.transformer.torchs_layers import BAND, IDS, ORDERS, compare, randomised, vectors
+
+TARGET = torch.tensor([[1, 2, 3, 4, 5], [6, 7, 0, 0, 0]])
+FUTURE = torch.ones(5, 5).triu(1) == 1  # torch's polarity: True = may not attend
+
+MASKS = {
+    "causal alone": ((None, None), {}),
+    "padding": (
+        (padding_mask(TARGET, 0), padding_mask(IDS, 0)),
+        {"tgt_key_padding_mask": TARGET == 0, "memory_key_padding_mask": IDS == 0},
+    ),
+    "bands": (
+        (BAND[:5, :5], BAND[:5]),
+        {"tgt_mask": FUTURE | ~BAND[:5, :5], "memory_mask": ~BAND[:5]},
+    ),
+}
+
+
+def torchs_layer(**kwargs):
+    return nn.TransformerDecoderLayer(8, 2, 12, batch_first=True, **{"dropout": 0.0} | kwargs)
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_layer_equals_torchs_in_values_and_gradients(order, mask, need_weights):
+    theirs = randomised(torchs_layer(**ORDERS[order]))
+    ours = DecoderLayer.from_torch(theirs)
+    x, memory, (our_masks, their_masks) = vectors(2, 5, 8), vectors(2, 6, 8, seed=2), MASKS[mask]
+    output, *weights = ours(x, memory, *our_masks, need_weights=need_weights)
+    expected = theirs(x, memory, **{"tgt_mask": FUTURE} | their_masks)
+    compare(ours, theirs, output, expected, [x, memory], DecoderLayer.from_torch)
+    assert [w is not None for w in weights] == [need_weights] * 2
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("last_norm", [True, False])
+@pytest.mark.parametrize("order", ORDERS)
+def test_the_decoder_equals_torchs_in_values_and_gradients(order, last_norm, mask):
+    norm = nn.LayerNorm(8) if last_norm else None
+    theirs = randomised(nn.TransformerDecoder(torchs_layer(**ORDERS[order]), 3, norm))
+    ours = Decoder.from_torch(theirs)
+    x, memory, (our_masks, their_masks) = vectors(2, 5, 8), vectors(2, 6, 8, seed=2), MASKS[mask]
+    output, *_ = ours(x, memory, *our_masks)
+    expected = theirs(x, memory, **{"tgt_mask": FUTURE} | their_masks)
+    compare(ours, theirs, output, expected, [x, memory], Decoder.from_torch)
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_dropout_stands_where_torchs_stands(norm_first):
+    """The same draws in the same order give the same output, in training; none in evaluation.
+
+    One sentence: torch lays several out in another order in memory, and draws in that order.
+    """
+    theirs = randomised(torchs_layer(dropout=0.4, norm_first=norm_first, activation=F.gelu))
+    ours, x, memory = DecoderLayer.from_torch(theirs), vectors(1, 5, 8), vectors(1, 6, 8, seed=2)
+    torch.manual_seed(5)
+    expected = theirs(x, memory, FUTURE)
+    torch.manual_seed(5)
+    output, *_ = ours(x, memory, need_weights=False)
+    assert_close(output, expected)
+    evaluated, *_ = ours.eval()(x, memory)
+    assert_close(evaluated, theirs.eval()(x, memory, FUTURE))
+    assert not torch.allclose(evaluated, output)
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_six_layers_one_after_the_other(norm_first):
+    decoder = randomised(Decoder(8, 2, 16, norm_first=norm_first))
+    x, memory = vectors(2, 5, 8), vectors(2, 6, 8, seed=2)
+    masks = padding_mask(TARGET, 0), padding_mask(IDS, 0)
+    output, self_weights, cross_weights = decoder(x, memory, *masks)
+    expected = x
+    for i, layer in enumerate(decoder.layers):
+        expected, seen, seen_across = layer(expected, memory, *masks)
+        assert_close(self_weights[i], seen)
+        assert_close(cross_weights[i], seen_across)
+        assert not seen.triu(1).any()
+        assert not seen_across[1, ..., 4:].any()
+    assert len(self_weights) == len(cross_weights) == len(decoder.layers) == 6
+    assert_close(output, decoder.norm(expected))
+    assert isinstance(decoder.norm, nn.LayerNorm) == norm_first
+    without, *nothing = decoder(x, memory, *masks, need_weights=False)
+    assert_close(without, output)
+    assert nothing == [None, None]
+
+
+def test_a_token_changes_no_earlier_output():
+    decoder = randomised(Decoder(8, 2, 16, n_layers=2))
+    x, memory = vectors(1, 5, 8).detach(), vectors(1, 6, 8, seed=2)
+    output, *_ = decoder(x, memory)
+    for t in range(5):
+        changed = x.clone()
+        changed[:, t] += 1.0
+        after, *_ = decoder(changed, memory)
+        assert_close(after[:, :t], output[:, :t])
+        assert ((after - output).abs().amax((0, 2)) > 1e-9)[t:].all()
+
+
+def test_masks_that_leave_nothing_give_finite_numbers():
+    decoder, x = randomised(Decoder(8, 2, 16, n_layers=2)), vectors(1, 4, 8)
+    memory, nothing = vectors(1, 3, 8, seed=2), torch.zeros(1, 1, dtype=torch.bool)
+    output, *_ = decoder(x, memory, causal_mask(4).T & ~causal_mask(4), nothing)
+    wanted = [x, memory, *decoder.parameters()]
+    assert all(g.isfinite().all() for g in gradients([output], wanted))
+
+
+def test_from_torch_keeps_what_else_a_layer_has():
+    theirs = randomised(torchs_layer(dropout=0.2, layer_norm_eps=1e-2, bias=False)).eval()
+    ours = DecoderLayer.from_torch(theirs)
+    x, memory = vectors(2, 5, 8), vectors(2, 6, 8, seed=2)
+    assert_close(ours(x, memory)[0], theirs(x, memory, FUTURE))
+    assert (ours.self_attention.dropout, ours.cross_attention.dropout) == (0.2, 0.2)
+    assert [m.p for m in ours.modules() if isinstance(m, nn.Dropout)] == [0.2, 0.2]
+    assert not any(module.training for module in ours.modules())
+
+
+X = torch.zeros(2, 5, 8)
+REFUSED = {
+    "memory of another width": (
+        lambda: DecoderLayer(8, 2, 16)(X, X[..., :4]),
+        ValueError,
+        "the last axis of memory must be d_model=8, got 4 in shape (2, 5, 4)",
+    ),
+    "memory of another batch": (
+        lambda: Decoder(8, 2, 16)(X, X[:1]),
+        ValueError,
+        "x and memory must have the same batch, a source for each target, "
+        "got x (2, 5, 8) and memory (1, 5, 8)",
+    ),
+    "a mask of numbers": (
+        lambda: DecoderLayer(8, 2, 16)(X, X, torch.zeros(5, 5)),
+        TypeError,
+        "mask must be boolean, True = may attend, got torch.float32 of shape (5, 5)",
+    ),
+    "a mask of the wrong length": (
+        lambda: DecoderLayer(8, 2, 16)(X, X, None, torch.ones(2, 1, 1, 4) == 1),
+        ValueError,
+        "mask of shape (2, 1, 1, 4) does not broadcast to (batch, heads, query, key)",
+    ),
+    "not torch's layer": (
+        lambda: DecoderLayer.from_torch(nn.TransformerEncoderLayer(8, 2)),
+        TypeError,
+        "layer must be a torch.nn.TransformerDecoderLayer, got TransformerEncoderLayer",
+    ),
+    "not torch's decoder": (
+        lambda: Decoder.from_torch(torchs_layer()),
+        TypeError,
+        "decoder must be a torch.nn.TransformerDecoder, got TransformerDecoderLayer",
+    ),
+}
+
+
+@pytest.mark.usefixtures("as_a_reader")
+@pytest.mark.parametrize("name", REFUSED)
+def test_bad_input_is_refused_with_a_reason(name):
+    call, error, message = REFUSED[name]
+    with pytest.raises(error, match=re.escape(message)):
+        call()

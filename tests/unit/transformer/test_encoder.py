@@ -1,0 +1,182 @@
+import re
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from attention import padding_mask
+from attention.transformer.encoder import Encoder, EncoderLayer
+from tests.unit.cases import assert_close, gradients
+from tests.unit.transformer.torchs_layers import BAND, IDS, ORDERS, compare, randomised, vectors
+
+MASKS = {
+    "none": (None, {}),
+    "padding": (padding_mask(IDS, 0), {"src_key_padding_mask": IDS == 0}),
+    "causal": (torch.ones(6, 6).tril() == 1, {"mask": torch.ones(6, 6).triu(1) == 1}),
+    "padding and band": (
+        padding_mask(IDS, 0) & BAND,
+        {"src_key_padding_mask": IDS == 0, "mask": ~BAND},
+    ),
+}
+
+
+def torchs_layer(**kwargs):
+    return nn.TransformerEncoderLayer(8, 2, 12, batch_first=True, **{"dropout": 0.0} | kwargs)
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_layer_equals_torchs_in_values_and_gradients(order, mask, need_weights):
+    theirs = randomised(torchs_layer(**ORDERS[order]))
+    ours = EncoderLayer.from_torch(theirs)
+    x, (our_mask, their_mask) = vectors(2, 6, 8), MASKS[mask]
+    output, weights = ours(x, our_mask, need_weights=need_weights)
+    their_mask = {{"mask": "src_mask"}.get(name, name): m for name, m in their_mask.items()}
+    compare(ours, theirs, output, theirs(x, **their_mask), [x], EncoderLayer.from_torch)
+    assert (weights is not None) == need_weights
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("last_norm", [True, False])
+@pytest.mark.parametrize("order", ORDERS)
+def test_the_encoder_equals_torchs_in_values_and_gradients(order, last_norm, mask):
+    norm = nn.LayerNorm(8) if last_norm else None
+    theirs = nn.TransformerEncoder(
+        torchs_layer(**ORDERS[order]), 3, norm, enable_nested_tensor=False
+    )
+    randomised(theirs)
+    ours = Encoder.from_torch(theirs)
+    x, (our_mask, their_mask) = vectors(2, 6, 8), MASKS[mask]
+    output, _ = ours(x, our_mask)
+    compare(ours, theirs, output, theirs(x, **their_mask), [x], Encoder.from_torch)
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_dropout_stands_where_torchs_stands(norm_first):
+    """The same draws in the same order give the same output, in training; none in evaluation.
+
+    One sentence: torch lays several out in another order in memory, and draws in that order.
+    """
+    theirs = randomised(torchs_layer(dropout=0.4, norm_first=norm_first, activation=F.gelu))
+    ours, x = EncoderLayer.from_torch(theirs), vectors(1, 6, 8)
+    torch.manual_seed(5)
+    expected = theirs(x)
+    torch.manual_seed(5)
+    output, _ = ours(x, need_weights=False)
+    assert_close(output, expected)
+    evaluated, _ = ours.eval()(x)
+    assert_close(evaluated, theirs.eval()(x))
+    assert not torch.allclose(evaluated, output)
+
+
+def by_hand(layer, x, mask):
+    """The formulas: x = norm(x + part(x)), or x = x + part(norm(x))."""
+    parts = (
+        (layer.self_attention_norm, lambda y: layer.self_attention(y, mask=mask)[0]),
+        (layer.feed_forward_norm, layer.feed_forward),
+    )
+    for norm, part in parts:
+        x = x + part(norm(x)) if layer.norm_first else norm(x + part(x))
+    return x
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_six_layers_one_after_the_other(norm_first):
+    encoder = randomised(Encoder(8, 2, 16, norm_first=norm_first, activation=F.gelu))
+    x, mask = vectors(2, 6, 8), padding_mask(IDS, 0)
+    output, weights = encoder(x, mask)
+    expected = x
+    for layer, seen in zip(encoder.layers, weights, strict=True):
+        _, alone = layer(expected, mask)
+        assert_close(seen, alone)
+        expected = by_hand(layer, expected, mask)
+    assert len(weights) == 6
+    if norm_first:
+        expected = F.layer_norm(expected, (8,), encoder.norm.weight, encoder.norm.bias)
+    assert_close(output, expected)
+    without, nothing = encoder(x, mask, need_weights=False)
+    assert_close(without, output)
+    assert nothing is None
+
+
+def test_a_token_that_may_attend_to_nothing_stays_finite():
+    encoder, x = randomised(Encoder(8, 2, 16, n_layers=2)), vectors(1, 4, 8)
+    mask = torch.zeros(4, 4) == 1
+    output, weights = encoder(x, mask)
+    assert output.isfinite().all()
+    assert not any(w.any() for w in weights)
+    assert all(g.isfinite().all() for g in gradients([output], [x, *encoder.parameters()]))
+
+
+def test_nothing_passed_in_is_modified():
+    for norm_first in (False, True):
+        encoder = Encoder(8, 2, 16, n_layers=2, norm_first=norm_first)
+        x, mask = torch.randn(2, 6, 8), padding_mask(IDS, 0)
+        before = x.clone(), mask.clone()
+        with torch.no_grad():
+            encoder(x, mask)
+        assert torch.equal(x, before[0])
+        assert torch.equal(mask, before[1])
+
+
+@pytest.mark.parametrize("options", [{"layer_norm_eps": 1e-2}, {"bias": False}], ids=str)
+def test_from_torch_keeps_what_else_a_layer_has(options):
+    theirs = randomised(torchs_layer(dropout=0.2, **options)).eval()
+    ours, x = EncoderLayer.from_torch(theirs), vectors(2, 6, 8)
+    assert_close(ours(x)[0], theirs(x))
+    dropouts = [m.p for m in ours.modules() if isinstance(m, nn.Dropout)]
+    assert dropouts == [0.2, 0.2]
+    assert ours.self_attention.dropout == 0.2
+    assert not any(module.training for module in ours.modules())
+    with torch.no_grad():  # a copy: what happens to one does not happen to the other
+        for parameter in theirs.parameters():
+            parameter.zero_()
+    assert all(parameter.any() for parameter in ours.parameters())
+
+
+X = torch.zeros(2, 5, 8)
+REFUSED = {
+    "another width": (
+        lambda: EncoderLayer(4, 2, 8, norm_first=True)(X),
+        ValueError,
+        "the last axis of x must be d_model=4, got 8 in shape (2, 5, 8)",
+    ),
+    "heads that do not divide": (
+        lambda: Encoder(8, 3, 16),
+        ValueError,
+        "n_heads=3 does not divide d_model=8; it can be 1, 2, 4 or 8",
+    ),
+    "no layers": (lambda: Encoder(8, 2, 16, n_layers=0), ValueError, "n_layers must be at least 1"),
+    "no inner width": (lambda: EncoderLayer(8, 2, 0), ValueError, "d_ff must be at least 1, got 0"),
+    "an activation by name": (
+        lambda: EncoderLayer(8, 2, 16, activation="gelu"),
+        TypeError,
+        "activation must be a function of a tensor, such as torch.nn.functional.relu or "
+        "torch.nn.functional.gelu, got 'gelu'",
+    ),
+    "a mask of three axes": (
+        lambda: Encoder(8, 2, 16)(X, torch.ones(2, 5, 5) == 1),
+        ValueError,
+        "mask has 3 axes, (2, 5, 5), and must have 2 or 4",
+    ),
+    "not torch's layer": (
+        lambda: EncoderLayer.from_torch(nn.TransformerDecoderLayer(8, 2)),
+        TypeError,
+        "layer must be a torch.nn.TransformerEncoderLayer, got TransformerDecoderLayer",
+    ),
+    "not torch's encoder": (
+        lambda: Encoder.from_torch(torchs_layer()),
+        TypeError,
+        "encoder must be a torch.nn.TransformerEncoder, got TransformerEncoderLayer",
+    ),
+}
+
+
+@pytest.mark.usefixtures("as_a_reader")
+@pytest.mark.parametrize("name", REFUSED)
+def test_bad_input_is_refused_with_a_reason(name):
+    call, error, message = REFUSED[name]
+    with pytest.raises(error, match=re.escape(message)):
+        call()

@@ -1,0 +1,160 @@
+import re
+
+import pytest
+import torch
+from torch import nn
+
+from attention.transformer.decoder import Decoder
+from attention.transformer.encoder import Encoder
+from attention.transformer.encoder_decoder import EncoderDecoder
+from tests.unit.cases import assert_close
+from tests.unit.transformer.torchs_layers import IDS, compare, randomised
+
+TARGET = torch.tensor([[1, 2, 3, 4, 5], [6, 7, 0, 0, 0]])
+
+
+class Torchs(nn.Module):
+    """The same from torch's parts: nn.Embedding, nn.Transformer and nn.Linear."""
+
+    def __init__(self, norm_first):
+        super().__init__()
+        self.source = nn.Embedding(10, 8, padding_idx=0)
+        self.target = nn.Embedding(12, 8, padding_idx=0)
+        self.transformer = nn.Transformer(
+            8, 2, 3, 2, 16, dropout=0.0, batch_first=True, norm_first=norm_first
+        )
+        self.to_logits = nn.Linear(8, 12)
+
+    def forward(self, source, target):
+        rate = 10000 ** (torch.arange(0, 8, 2, dtype=torch.float64) / 8)
+        angle = torch.arange(6, dtype=torch.float64)[:, None] / rate
+        position = torch.stack((angle.sin(), angle.cos()), dim=-1).flatten(1)
+        output = self.transformer(
+            self.source(source) * 8**0.5 + position[: source.shape[1]],
+            self.target(target) * 8**0.5 + position[: target.shape[1]],
+            tgt_mask=torch.ones(5, 5).triu(1) == 1,
+            src_key_padding_mask=source == 0,
+            tgt_key_padding_mask=target == 0,
+            memory_key_padding_mask=source == 0,
+        )
+        return self.to_logits(output)
+
+
+def from_torch(theirs):
+    norm_first = theirs.transformer.encoder.layers[0].norm_first
+    ours = EncoderDecoder(10, 12, 8, 2, 16, n_layers=2, norm_first=norm_first, max_length=6)
+    ours.source_embedding.table.load_state_dict(theirs.source.state_dict())
+    ours.target_embedding.table.load_state_dict(theirs.target.state_dict())
+    ours.encoder = Encoder.from_torch(theirs.transformer.encoder)
+    ours.decoder = Decoder.from_torch(theirs.transformer.decoder)
+    ours.to_logits.load_state_dict(theirs.to_logits.state_dict())
+    return ours
+
+
+@pytest.fixture
+def in_float64():
+    """The positional encoding is stored in torch's default type."""
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+@pytest.mark.usefixtures("in_float64")
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")  # torch's remark on its own encoder
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_equals_torchs_transformer_in_values_and_gradients(norm_first):
+    theirs = randomised(Torchs(norm_first))
+    ours = from_torch(theirs)
+    output = ours(IDS, TARGET)
+    compare(ours, theirs, output.logits, theirs(IDS, TARGET), [], from_torch)
+    assert len(output.encoder_weights) == 3
+    assert len(output.self_weights) == len(output.cross_weights) == 2
+    without = ours(IDS, TARGET, need_weights=False)
+    assert_close(without.logits, output.logits)
+    assert without[1:] == (None, None, None)
+
+
+def small(**options):
+    model = EncoderDecoder(10, 12, 8, 2, 16, n_layers=2, **options)
+    return randomised(model)
+
+
+def test_padding_changes_nothing():
+    """A sentence padded to the length of its neighbour is translated as if it stood alone."""
+    model = small()
+    together = model(IDS, TARGET)
+    alone = model(IDS[1:, :4], TARGET[1:, :2])
+    assert_close(together.logits[1:, :2], alone.logits)
+    for weights in (together.encoder_weights, together.cross_weights):
+        assert not any(w[1, ..., 4:].any() for w in weights)
+
+
+def test_step_by_step_equals_all_at_once():
+    """Decoding, one token more per step over the same memory, finds what training computes."""
+    model = small()
+    whole = model(IDS, TARGET).logits
+    memory, _ = model.encode(IDS)
+    for t in range(1, 6):
+        logits, *_ = model.decode(TARGET[:, :t], memory, IDS)
+        assert_close(logits, whole[:, :t])
+
+
+def test_the_default_is_six_layers_and_no_padding_is_attended_to():
+    model = EncoderDecoder(10, 12, 8, 2, 16, pad_id=3)
+    assert len(model.encoder.layers) == len(model.decoder.layers) == 6
+    output = model(torch.tensor([[1, 3, 5]]), torch.tensor([[2, 4, 3, 6]]))
+    assert all(not w[..., 1].any() for w in output.encoder_weights + output.cross_weights)
+    assert all(not w[..., 2].any() for w in output.self_weights)
+    assert not model.source_embedding.table.weight[3].any()
+
+
+def test_dropout_in_training_only():
+    model = small(dropout=0.5)
+    first, second = (model(IDS, TARGET).logits for _ in range(2))
+    assert not torch.allclose(first, second)
+    model.eval()
+    first, second = (model(IDS, TARGET).logits for _ in range(2))
+    assert torch.equal(first, second)
+    assert model.positional_encoding.dropout.p == 0.5
+
+
+REFUSED = {
+    "ids of another type": (
+        lambda: small()(IDS.double(), TARGET),
+        TypeError,
+        "token_ids must be int64, got torch.float64",
+    ),
+    "a word outside the vocabulary": (
+        lambda: small()(IDS + 4, TARGET),
+        IndexError,
+        "but the table has vocab_size=10 rows",
+    ),
+    "one target for two sources": (
+        lambda: small()(IDS, TARGET[:1]),
+        ValueError,
+        "x and memory must have the same batch",
+    ),
+    "too long": (
+        lambda: small(max_length=5)(IDS, TARGET),
+        ValueError,
+        "x has 6 positions, more than max_length=5",
+    ),
+    "memory of another source": (
+        lambda: small().decode(TARGET, small().encode(IDS)[0], IDS[:, :4]),
+        ValueError,
+        "mask of shape (2, 1, 1, 4) does not broadcast to",
+    ),
+    "no vocabulary": (
+        lambda: EncoderDecoder(0, 3, 8, 2, 16),
+        ValueError,
+        "source_vocab must be at least 1, got 0",
+    ),
+}
+
+
+@pytest.mark.usefixtures("as_a_reader")
+@pytest.mark.parametrize("name", REFUSED)
+def test_bad_input_is_refused_with_a_reason(name):
+    call, error, message = REFUSED[name]
+    with pytest.raises(error, match=re.escape(message)):
+        call()

@@ -1,0 +1,84 @@
+import re
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from attention.transformer.feed_forward import FeedForward
+from tests.unit.cases import assert_close, gradients
+from tests.unit.transformer.torchs_layers import randomised, vectors
+
+
+def test_equals_the_formula_token_by_token():
+    """max(0, x·W_1 + b_1)·W_2 + b_2, and with the exact gelu x · P(normal <= x)."""
+    x = vectors(2, 3, 4)
+    for activation, formula in (
+        (F.relu, lambda h: h.clamp(min=0)),
+        (F.gelu, lambda h: h * (1 + torch.erf(h / 2**0.5)) / 2),
+    ):
+        module = randomised(FeedForward(4, 7, activation=activation))
+        w_1, w_2 = module.w_1, module.w_2
+        rows = [
+            formula(token @ w_1.weight.T + w_1.bias) @ w_2.weight.T + w_2.bias
+            for token in x.flatten(0, 1)
+        ]
+        output, expected = module(x), torch.stack(rows).unflatten(0, (2, 3))
+        assert_close(output, expected)
+        wanted = [x, *module.parameters()]
+        pairs = zip(gradients([output], wanted), gradients([expected], wanted), strict=True)
+        for actual, gradient in pairs:
+            assert_close(actual, gradient)
+
+
+def test_dropout_acts_in_between_in_training_only():
+    torch.manual_seed(0)
+    module, x = FeedForward(4, 7, dropout=1.0), torch.randn(2, 3, 4)
+    assert torch.equal(module(x), module.w_2.bias.expand(2, 3, 4))
+    module.eval()
+    assert not torch.allclose(module(x), module.w_2.bias.expand(2, 3, 4))
+
+
+X = torch.zeros(2, 3, 4)
+REFUSED = {
+    "another width": (
+        lambda: FeedForward(8, 16)(X),
+        ValueError,
+        "the last axis of x must be d_model=8, got 4 in shape (2, 3, 4)",
+    ),
+    "token ids": (
+        lambda: FeedForward(4, 16)(X.long()),
+        TypeError,
+        "x must hold floating-point numbers, got torch.int64",
+    ),
+    "no width": (lambda: FeedForward(4, 0), ValueError, "d_ff must be at least 1, got 0"),
+    "an activation by name": (
+        lambda: FeedForward(4, 8, activation="relu"),
+        TypeError,
+        "activation must be a function of a tensor",
+    ),
+    "dropout above 1": (
+        lambda: FeedForward(4, 8, dropout=2),
+        ValueError,
+        "dropout is a probability between 0 and 1, got 2",
+    ),
+    "not one of torch's layers": (
+        lambda: FeedForward.from_torch(nn.Linear(4, 8)),
+        TypeError,
+        "layer must be a torch.nn.TransformerEncoderLayer or TransformerDecoderLayer, got Linear",
+    ),
+}
+
+
+@pytest.mark.usefixtures("as_a_reader")
+@pytest.mark.parametrize("name", REFUSED)
+def test_bad_input_is_refused_with_a_reason(name):
+    call, error, message = REFUSED[name]
+    with pytest.raises(error, match=re.escape(message)):
+        call()
+
+
+def test_a_module_can_be_the_activation():
+    module = randomised(FeedForward(4, 7, activation=nn.GELU()))
+    x = vectors(1, 2, 4)
+    assert_close(module(x), module.w_2(F.gelu(module.w_1(x))))
