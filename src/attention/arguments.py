@@ -1,4 +1,6 @@
-"""What bad input is told: the argument, what was received, what was expected and the way out.
+"""Argument checks: each error names the argument, what came, what was expected, and the way out.
+
+A public function or module checks its arguments once. What it calls inside trusts them.
 
 Every check reads types and shapes, never a tensor's values: it costs microseconds, does not wait
 for an accelerator and leaves `torch.compile` its whole graph.
@@ -9,7 +11,7 @@ from torch import Tensor
 
 
 def require_size(name: str, size: int, *, least: int = 1) -> None:
-    """Refuse a size that is not an int of at least `least`."""
+    """Require an int of at least `least`."""
     if isinstance(size, bool) or not isinstance(size, int):
         raise TypeError(f"{name} must be an int, got {size!r} of type {type(size).__name__}")
     if size < least:
@@ -17,7 +19,7 @@ def require_size(name: str, size: int, *, least: int = 1) -> None:
 
 
 def require_divides(part_name: str, part: int, whole_name: str, whole: int) -> None:
-    """Refuse a number of parts that does not divide the whole, and say which ones do."""
+    """Require a number of parts that divides the whole; the error lists those that do."""
     require_size(whole_name, whole)
     require_size(part_name, part)
     if whole % part:
@@ -29,12 +31,12 @@ def require_divides(part_name: str, part: int, whole_name: str, whole: int) -> N
 
 
 def require_n_heads(d_model: int, n_heads: int) -> None:
-    """Refuse head counts that do not divide d_model, and say which ones do."""
+    """Require a number of heads that divides d_model."""
     require_divides("n_heads", n_heads, "d_model", d_model)
 
 
 def require_dropout(dropout: float) -> None:
-    """Refuse a dropout that is not a probability."""
+    """Require a probability."""
     if isinstance(dropout, bool) or not isinstance(dropout, (int, float)):
         kind = type(dropout).__name__
         raise TypeError(f"dropout must be a float, got {dropout!r} of type {kind}")
@@ -43,7 +45,7 @@ def require_dropout(dropout: float) -> None:
 
 
 def require_token_ids(token_ids: Tensor) -> None:
-    """Refuse what is not a tensor of integers of shape (batch, seq) with at least one token."""
+    """Require integers of shape (batch, seq), with at least one token."""
     if not isinstance(token_ids, Tensor):
         raise TypeError(
             f"token_ids must be a tensor, got {type(token_ids).__name__}; "
@@ -60,10 +62,13 @@ def require_token_ids(token_ids: Tensor) -> None:
 
 
 def require_vectors(name: str, x: Tensor, axes: str, *, last: int | None = None) -> None:
-    """Refuse `x` unless it holds floating-point numbers and has the axes named in `axes`.
+    """Require floating-point numbers with the axes named in `axes`, and at least one vector.
 
-    axes: the names, separated by spaces, such as "batch seq d_model"; "..." in front allows more.
-    last: the size of the last axis, where it is known. The axis before it must not be empty.
+    Args:
+        name: what the error calls the argument.
+        x: the argument.
+        axes: names separated by spaces, such as "batch seq d_model"; "..." in front allows more.
+        last: the size of the last axis, where it is known.
     """
     if not isinstance(x, Tensor):
         raise TypeError(f"{name} must be a tensor, got {type(x).__name__}; try torch.tensor(...)")
@@ -92,7 +97,7 @@ def require_vectors(name: str, x: Tensor, axes: str, *, last: int | None = None)
 
 
 def require_same_sequences(query: Tensor, key: Tensor, value: Tensor) -> None:
-    """Refuse keys and values that do not pair up, or that belong to another batch than queries."""
+    """Require one value for each key, and one batch for queries, keys and values."""
     for name, x in (("key", key), ("value", value)):
         if x.shape[:-2] != query.shape[:-2]:
             raise ValueError(
@@ -107,11 +112,11 @@ def require_same_sequences(query: Tensor, key: Tensor, value: Tensor) -> None:
 
 
 def require_mask(mask: Tensor, scores: tuple[int, ...]) -> None:
-    """Refuse a mask that is not boolean or does not broadcast to the shape of the scores.
+    """Require a boolean mask that broadcasts to the shape of the scores.
 
-    A mask has the two axes (query, key), or as many as the scores. What lies between is refused:
-    (batch, query, key) would broadcast against (batch, heads, query, key) with its batch under
-    heads, and nobody would notice where both have the same size.
+    A mask has the two axes (query, key), or as many as the scores. Three axes against four are
+    refused: (batch, query, key) would broadcast with its batch in the place of heads, and where
+    both have the same size nobody would notice.
     """
     if not isinstance(mask, Tensor):
         raise TypeError(f"mask must be a boolean tensor or None, got {type(mask).__name__}")
@@ -139,10 +144,42 @@ def require_mask(mask: Tensor, scores: tuple[int, ...]) -> None:
 
 
 def require_padding_mask(mask: Tensor, scores: tuple[int, ...], mechanism: str) -> None:
-    """Refuse a mask that is not the same for all queries; `mechanism` says who cannot honour it."""
+    """Require a mask that is the same for all queries; `mechanism` needs one."""
     require_mask(mask, scores)
     if mask.shape[-2] != 1:
         raise ValueError(
             f"{mechanism} can leave out keys for all queries alike, not for single queries: mask "
             f"must have size 1 on its query axis, as padding_mask makes it, got {tuple(mask.shape)}"
         )
+
+
+def require_sequences(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, *, d_model: int, n_heads: int
+) -> None:
+    """Require what a multi-head module takes: three (batch, seq, d_model), and a mask that fits."""
+    require_vectors("query", query, "batch query d_model", last=d_model)
+    require_vectors("key", key, "batch key d_model", last=d_model)
+    require_vectors("value", value, "batch key d_model", last=d_model)
+    require_same_sequences(query, key, value)
+    if mask is not None:
+        require_mask(mask, (query.shape[0], n_heads, query.shape[1], key.shape[1]))
+
+
+def require_heads(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None = None,
+    *,
+    batch: str = "batch heads",
+) -> None:
+    """Require what dot-product attention takes: query, key and value per head, a mask that fits.
+
+    `batch` names the axes before the last two; "..." allows any.
+    """
+    require_vectors("query", query, f"{batch} query d_key")
+    require_vectors("key", key, f"{batch} key d_key", last=query.shape[-1])
+    require_vectors("value", value, f"{batch} key d_value")
+    require_same_sequences(query, key, value)
+    if mask is not None:
+        require_mask(mask, (*query.shape[:-1], key.shape[-2]))

@@ -7,12 +7,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from attention.arguments import (
-    require_dropout,
-    require_mask,
-    require_same_sequences,
-    require_vectors,
-)
+from attention.arguments import require_dropout, require_heads
 
 
 def scaled_dot_product_attention(
@@ -56,42 +51,41 @@ def scaled_dot_product_attention(
         >>> scaled_dot_product_attention(query, key, value)
         (tensor([[18.0443]]), tensor([[0.1956, 0.8044]]))
     """
-    require_vectors("query", query, "... query d_key")
-    require_vectors("key", key, "... key d_key", last=query.shape[-1])
-    require_vectors("value", value, "... key d_value")
-    require_same_sequences(query, key, value)
+    require_heads(query, key, value, mask, batch="...")
     require_dropout(dropout)
-    if scale is None:
-        scale = 1 / math.sqrt(query.shape[-1])
+    return attend(query, key, value, mask, dropout=dropout, scale=scale)
 
+
+def attend(
+    query: Float[Tensor, "*batch query d_key"],
+    key: Float[Tensor, "*batch key d_key"],
+    value: Float[Tensor, "*batch key d_value"],
+    mask: Bool[Tensor, "..."] | None,
+    *,
+    dropout: float = 0.0,
+    scale: float | None = None,
+) -> tuple[Float[Tensor, "*batch query d_value"], Float[Tensor, "*batch query key"]]:
+    """`scaled_dot_product_attention` without its argument checks."""
+    scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     # Scaling the queries scales every score. It takes d_key products per query instead of one per
     # key, and no score grows too large for float16 on the way.
     scores = (query * scale) @ key.transpose(-2, -1)  # (..., query, key)
     weights = masked_softmax(scores, mask)
-    if dropout > 0.0:
-        weights = F.dropout(weights, dropout)
+    weights = F.dropout(weights, dropout)  # with dropout 0, the weights themselves
     return weights @ value, weights
 
 
 def masked_softmax(
     scores: Float[Tensor, "*batch query key"], mask: Bool[Tensor, "..."] | None
 ) -> Float[Tensor, "*batch query key"]:
-    """The weights of these scores, 0 where the mask is False, in rows that see nothing too.
-
-    Without gradients the scores may be overwritten: hand over what nobody else holds.
-    """
-    if mask is not None:
-        require_mask(mask, tuple(scores.shape))
-        # The lowest number, not -inf: softmax turns a row of -inf into NaN, in its gradient too.
-        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
-    # On a CPU, fresh memory of this size takes longer than the softmax itself. Where no gradient is
-    # asked for, nobody needs the scores any more, and the weights are written over them.
-    overwrite = scores.is_cpu and not torch.is_grad_enabled()
-    weights = torch.softmax(scores, dim=-1, out=scores if overwrite else None)
-    if mask is not None:
-        # Only rows with nothing to attend to change here: softmax has made them uniform.
-        weights = weights.masked_fill(~mask, 0.0)
-    return weights
+    """softmax over the keys that the mask allows; 0 for all others."""
+    if mask is None:
+        return scores.softmax(dim=-1)
+    # The lowest number, not -inf: softmax turns a row of -inf into NaN, in its gradient too.
+    lowest = torch.finfo(scores.dtype).min
+    weights = scores.masked_fill(~mask, lowest).softmax(dim=-1)
+    # A row with nothing to attend to is uniform now. Only such rows change here.
+    return weights.masked_fill(~mask, 0.0)
 
 
 def fused_attention(
@@ -104,10 +98,9 @@ def fused_attention(
 ) -> Float[Tensor, "batch heads query d_value"]:
     """The same output through torch's fused kernel, which takes the keys block by block.
 
-    No tensor of query × key numbers is made, with two exceptions, both torch's: it turns a boolean
-    mask into numbers of the mask's own shape (little for a padding mask, one matrix for all heads
-    for a causal one), and on a CPU it has no fused kernel with dropout and makes the scores after
-    all.
+    No tensor of query × key numbers is made, with two exceptions, both torch's. It turns a boolean
+    mask into numbers of the mask's own shape: little for a padding mask, one matrix for all heads
+    for a causal one. And on a CPU it has no fused kernel with dropout: there it makes the scores.
 
     Args:
         query: (batch, heads, query, d_key).
@@ -118,6 +111,9 @@ def fused_attention(
 
     Returns:
         The output, (batch, heads, query, d_value).
+
+    Raises:
+        ValueError, TypeError: as `scaled_dot_product_attention` does.
 
     Source:
         Dao et al. 2022 for the algorithm.
@@ -130,9 +126,22 @@ def fused_attention(
         >>> torch.allclose(fused_attention(query, key, value, causal_mask(5)), expected)
         True
     """
+    require_heads(query, key, value, mask)
+    require_dropout(dropout)
+    return attend_fused(query, key, value, mask, dropout=dropout)
+
+
+def attend_fused(
+    query: Float[Tensor, "batch heads query d_key"],
+    key: Float[Tensor, "batch heads key d_key"],
+    value: Float[Tensor, "batch heads key d_value"],
+    mask: Bool[Tensor, "..."] | None = None,
+    *,
+    dropout: float = 0.0,
+) -> Float[Tensor, "batch heads query d_value"]:
+    """`fused_attention` without its argument checks."""
     if mask is None:
         return F.scaled_dot_product_attention(query, key, value, dropout_p=dropout)
-    require_mask(mask, (*query.shape[:-1], key.shape[-2]))
     # What a kernel makes of a row with nothing to attend to depends on the kernel and on torch's
     # version. So such a row may attend to everything, and its output is set to 0 afterwards.
     sees = mask.any(dim=-1, keepdim=True)  # (..., query, 1)

@@ -38,8 +38,15 @@ def split_heads(
                   [6., 7.]]]])
     """
     require_vectors("x", x, "batch seq d_model")
+    require_n_heads(x.shape[-1], n_heads)
+    return split(x, n_heads)
+
+
+def split(
+    x: Float[Tensor, "batch seq d_model"], n_heads: int
+) -> Float[Tensor, "batch {n_heads} seq d_key"]:
+    """`split_heads` without its argument checks."""
     batch, seq, d_model = x.shape
-    require_n_heads(d_model, n_heads)
     # The heads must be cut out of the last axis; only then may their axis move in front of seq.
     return x.view(batch, seq, n_heads, d_model // n_heads).transpose(1, 2)
 
@@ -67,5 +74,10 @@ def merge_heads(
         True
     """
     require_vectors("x", x, "batch heads seq d_key")
+    return merge(x)
+
+
+def merge(x: Float[Tensor, "batch heads seq d_key"]) -> Float[Tensor, "batch seq heads*d_key"]:
+    """`merge_heads` without its argument checks."""
     batch, heads, seq, d_key = x.shape
     return x.transpose(1, 2).reshape(batch, seq, heads * d_key)

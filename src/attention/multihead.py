@@ -4,14 +4,9 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attention.arguments import (
-    require_dropout,
-    require_n_heads,
-    require_same_sequences,
-    require_vectors,
-)
-from attention.dot_product import fused_attention, scaled_dot_product_attention
-from attention.heads import merge_heads, split_heads
+from attention.arguments import require_dropout, require_n_heads, require_sequences
+from attention.dot_product import attend, attend_fused
+from attention.heads import merge, split
 
 
 class MultiHeadAttention(nn.Module):
@@ -83,20 +78,17 @@ class MultiHeadAttention(nn.Module):
         """
         key = query if key is None else key
         value = key if value is None else value
-        require_vectors("query", query, "batch query d_model", last=self.d_model)
-        require_vectors("key", key, "batch key d_model", last=self.d_model)
-        require_vectors("value", value, "batch key d_model", last=self.d_model)
-        require_same_sequences(query, key, value)
+        require_sequences(query, key, value, mask, d_model=self.d_model, n_heads=self.n_heads)
 
-        q = split_heads(self.w_q(query), self.n_heads)  # (batch, heads, query, d_key)
-        k = split_heads(self.w_k(key), self.n_heads)  # (batch, heads, key, d_key)
-        v = split_heads(self.w_v(value), self.n_heads)  # (batch, heads, key, d_key)
+        q = split(self.w_q(query), self.n_heads)  # (batch, heads, query, d_key)
+        k = split(self.w_k(key), self.n_heads)  # (batch, heads, key, d_key)
+        v = split(self.w_v(value), self.n_heads)  # (batch, heads, key, d_key)
         dropout = self.dropout if self.training else 0.0
         if need_weights:
-            attended, weights = scaled_dot_product_attention(q, k, v, mask, dropout=dropout)
+            attended, weights = attend(q, k, v, mask, dropout=dropout)
         else:
-            attended, weights = fused_attention(q, k, v, mask, dropout=dropout), None
-        return self.w_o(merge_heads(attended)), weights
+            attended, weights = attend_fused(q, k, v, mask, dropout=dropout), None
+        return self.w_o(merge(attended)), weights
 
     @classmethod
     def from_torch(cls, module: nn.MultiheadAttention) -> "MultiHeadAttention":

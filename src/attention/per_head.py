@@ -4,13 +4,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attention.arguments import (
-    require_mask,
-    require_n_heads,
-    require_same_sequences,
-    require_vectors,
-)
-from attention.dot_product import scaled_dot_product_attention
+from attention.arguments import require_n_heads, require_sequences
+from attention.dot_product import attend
 from attention.multihead import MultiHeadAttention
 
 
@@ -31,7 +26,7 @@ class Head(nn.Module):
         mask: Bool[Tensor, "..."] | None = None,
     ) -> tuple[Float[Tensor, "batch query d_key"], Float[Tensor, "batch query key"]]:
         """Return output (batch, query, d_key) and weights (batch, query, key)."""
-        return scaled_dot_product_attention(self.w_q(query), self.w_k(key), self.w_v(value), mask)
+        return attend(self.w_q(query), self.w_k(key), self.w_v(value), mask)
 
 
 class PerHeadAttention(nn.Module):
@@ -86,15 +81,11 @@ class PerHeadAttention(nn.Module):
         """
         key = query if key is None else key
         value = key if value is None else value
-        require_vectors("query", query, "batch query d_model", last=self.d_model)
-        require_vectors("key", key, "batch key d_model", last=self.d_model)
-        require_vectors("value", value, "batch key d_model", last=self.d_model)
-        require_same_sequences(query, key, value)
+        require_sequences(query, key, value, mask, d_model=self.d_model, n_heads=self.n_heads)
 
         masks = [None] * self.n_heads
         if mask is not None:
             shape = (query.shape[0], self.n_heads, query.shape[1], key.shape[1])
-            require_mask(mask, shape)
             masks = mask.expand(shape).unbind(1)  # one (batch, query, key) per head
 
         attended = [head(query, key, value, m) for head, m in zip(self.heads, masks, strict=True)]
