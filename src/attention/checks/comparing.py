@@ -1,4 +1,4 @@
-"""Two tensors: whether they agree, and in words where not."""
+"""Compare two tensors, and say where they differ."""
 
 import math
 
@@ -10,7 +10,7 @@ TOLERANCE = 1e-4
 
 
 def same(a: Tensor, b: Tensor) -> bool:
-    """Whether two tensors agree in kind, shape and numbers; float32 and float64 are one kind."""
+    """Whether two tensors agree in dtype, shape and numbers; float32 and float64 count as one."""
     kinds = {torch.float64: torch.float32}
     if a.shape != b.shape or kinds.get(a.dtype, a.dtype) != kinds.get(b.dtype, b.dtype):
         return False
@@ -22,7 +22,7 @@ def close(a: Tensor, b: Tensor) -> Tensor:
 
 
 def difference(parts: dict[str, str], yours: tuple, right: tuple) -> str:
-    """Where the first part that is wrong differs: in kind, in shape, or in which numbers."""
+    """Say where the first wrong part differs: in shape, in dtype, or in which numbers."""
     pairs = zip(parts.items(), yours, right, strict=False)
     (name, axes), mine, due = next(pair for pair in pairs if not same(pair[1], pair[2]))
     axes = f"({axes.replace(' ', ', ')})"

@@ -1,4 +1,4 @@
-"""Compares a learner's function with the right one, and names the mistake where it knows it."""
+"""Compare a learner's function with the right one, and name the mistake if the bank has it."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -23,14 +23,14 @@ CHANGING = (
 
 @dataclass(frozen=True)
 class Task:
-    """What a check knows.
+    """A function to write, and how to check it.
 
-    name: the function that the learner writes.
-    right: the right one.
-    bank: the mistakes.
+    name: the name of the function.
+    right: a right version of it.
+    bank: known mistakes.
     cases: draws the inputs.
-    parts: what is returned, and the axes of each: {"weights": "batch heads query key"}.
-    changing: what to say where two calls with the same inputs differ.
+    parts: the tensors it returns, with their axes: {"weights": "batch heads query key"}.
+    changing: the message where two calls with the same inputs differ.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Task:
 
 
 def examine(task: Task, function: Callable, seed: int) -> Result:
-    """Run the learner's function on all cases, compare, and say what is found."""
+    """Run the learner's function on all cases, compare, and explain the first failure."""
     check = f"check_{task.name}"
     if not callable(function):
         way_out = f"Give it the function itself, without calling it: `{check}({task.name})`."
@@ -65,16 +65,16 @@ def examine(task: Task, function: Callable, seed: int) -> Result:
                 break
         else:
             failure = failures[0]
-        paragraphs = tuple(told_about(task, *failure, named))
+        paragraphs = tuple(explanation(task, *failure, named))
     return Result(check, False, paragraphs, tuple(mistake.name for mistake in named))
 
 
-def told_about(
+def explanation(
     task: Task, case: Case, yours: Outcome, right: Outcome, named: list[Mistake]
 ) -> Iterator[str]:
-    """What to say about one failure, a paragraph at a time."""
-    if yours.told:
-        yield yours.told
+    """Explain one failure, a paragraph at a time."""
+    if yours.message:
+        yield yours.message
         return
     if yours.error is not None:
         yield about_error(yours.error)

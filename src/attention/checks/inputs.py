@@ -1,4 +1,4 @@
-"""Inputs that tell right from wrong: real numbers, the same in every run, and no two axes alike."""
+"""Inputs that tell right from wrong: random numbers, the same in every run, no two sizes alike."""
 
 import random
 from dataclasses import dataclass

@@ -14,7 +14,7 @@ from .examining import Task, examine
 from .inputs import Case, Numbers
 from .multihead_bank import BANK, whole
 from .result import Result
-from .running import Told, about_error, aside, outcome
+from .running import Message, about_error, aside, outcome
 
 LAYERS = ("w_q", "w_k", "w_v", "w_o")
 PADDED, CAUSAL = 2, 3  # places among the cases
@@ -79,15 +79,15 @@ def prepared(cls: type, layers: dict[str, tuple], n_heads: int) -> nn.Module:
     for name, (weight, bias) in layers.items():
         layer = getattr(module, name, None)
         if not isinstance(layer, nn.Linear):
-            there = ", ".join(dict(module.named_children())) or "none"
-            found = f"is of type {type(layer).__name__}" if layer is not None else "is missing"
-            raise Told(
-                f"The layer {name} {found}; the module's layers are: {there}. The check gives each "
-                "layer its weights by name: make the four `nn.Linear(d_model, d_model)`, and call "
-                "them w_q, w_k, w_v and w_o."
+            children = ", ".join(dict(module.named_children())) or "none"
+            problem = f"is of type {type(layer).__name__}" if layer is not None else "is missing"
+            raise Message(
+                f"The layer {name} {problem}; the module's layers are: {children}. The check gives "
+                "each layer its weights by name: make the four `nn.Linear(d_model, d_model)`, and "
+                "call them w_q, w_k, w_v and w_o."
             )
         if layer.weight.shape != weight.shape:
-            raise Told(
+            raise Message(
                 f"The weight of {name} has the shape {tuple(layer.weight.shape)}, expected is "
                 f"{tuple(weight.shape)}, for all {n_heads} heads together: "
                 "`nn.Linear(d_model, d_model)`."
@@ -100,7 +100,7 @@ def prepared(cls: type, layers: dict[str, tuple], n_heads: int) -> nn.Module:
 
 
 def layers_with_bias(cls: type) -> tuple[str, ...]:
-    """Whether a layer has a bias is the learner's choice; what cannot be made is told later."""
+    """The layers that the learner gave a bias. A class that cannot be made is reported later."""
     try:
         module = cls(6, 2)
         return tuple(name for name in LAYERS if getattr(module, name).bias is not None)
@@ -109,7 +109,7 @@ def layers_with_bias(cls: type) -> tuple[str, ...]:
 
 
 def gradient_problem(cls: type, case: Case) -> str:
-    """What is wrong with the gradients of one number, by inputs and parameters; "" if nothing."""
+    """Say which gradient is wrong, of an input or a parameter; "" if all are right."""
     layers, n_heads, *inputs, mask = case.inputs.values()
     module = prepared(cls, layers, n_heads)
     leaves = {name: x.clone().requires_grad_() for name, x in zip(INPUTS, inputs, strict=True)}
@@ -133,9 +133,9 @@ def gradient_problem(cls: type, case: Case) -> str:
     mine = mine[0] if isinstance(mine, tuple) else mine
     if not mine.requires_grad:
         return f"The values are right, and no gradient reaches the parameters. {CUT}"
-    asked = {**leaves, **theirs}
-    found = torch.autograd.grad((mine * pull).sum(), list(asked.values()), allow_unused=True)
-    for name, mine, due in zip(asked, found, expected, strict=True):
+    wanted = {**leaves, **theirs}
+    gradients = torch.autograd.grad((mine * pull).sum(), list(wanted.values()), allow_unused=True)
+    for name, mine, due in zip(wanted, gradients, expected, strict=True):
         mine = torch.zeros_like(due) if mine is None else mine
         if not same(mine, due):
             reached = "the gradient of {} is not" if mine.any() else "no gradient reaches {}"
@@ -144,16 +144,17 @@ def gradient_problem(cls: type, case: Case) -> str:
 
 
 def leaks(forward: Callable, case: Case) -> tuple[str, ...]:
-    """What moves under a causal mask when the last token changes, and may not."""
+    """Say which rows change under a causal mask when only the last token does."""
     layers, n_heads, x, *_, mask = case.inputs.values()
     later = x.clone()
     later[:, -1] += 1.0
     outputs = []
     for tokens in (x, later):
-        found = outcome(forward, [layers, n_heads, tokens, tokens, tokens, mask], list(TASK.parts))
-        if not found.parts or found.parts[0].shape != x.shape:
+        inputs = [layers, n_heads, tokens, tokens, tokens, mask]
+        result = outcome(forward, inputs, list(TASK.parts))
+        if not result.parts or result.parts[0].shape != x.shape:
             return ()
-        outputs.append(found.parts[0])
+        outputs.append(result.parts[0])
     moved = ~close(*outputs)[:, :-1].all(dim=-1)
     if not moved.any():
         return ()
@@ -165,7 +166,7 @@ def leaks(forward: Callable, case: Case) -> tuple[str, ...]:
 
 
 def dropout_problem(cls: type, case: Case) -> str:
-    """Whether a dropout that the class takes has no effect in training."""
+    """Say whether the class takes a dropout that has no effect in training."""
     if "dropout" not in inspect.signature(cls).parameters:
         return ""
     layers, n_heads, *inputs = case.inputs.values()

@@ -238,18 +238,18 @@ def viewed_there_and_back(layers, n_heads, query, key, value, mask):
     return whole(layers, n_heads, query, key, value, mask, split=split, merge=merge)
 
 
-def within(place: str, part: Mistake) -> Mistake:
-    """A mistake in one part of the module, made within the whole."""
+def within(step: str, part: Mistake) -> Mistake:
+    """The whole module with a mistake in one step: "split", "attend" or "merge"."""
 
     def function(*inputs):
-        return whole(*inputs, **{place: part})
+        return whole(*inputs, **{step: part})
 
-    # What a part's evidence says of its own result cannot be read from the module's, weights can.
-    evidence = part.evidence if place == "attend" else None
+    # Evidence speaks of a step's own result. Of these the module returns only the weights.
+    evidence = part.evidence if step == "attend" else None
     return Mistake(part.name, function, part.why, part.way_out, evidence)
 
 
-# Those whose shapes fit the rest of the module, or that everybody meets as an error.
+# Mistakes whose shapes fit the rest of the module, and common ones that end in an error.
 BANK += [
     within("split", part)
     for part in (

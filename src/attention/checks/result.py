@@ -1,4 +1,4 @@
-"""What a check answers: passed or not, and in words why."""
+"""The answer of a check: passed or not, and why."""
 
 import html
 import re
@@ -27,9 +27,9 @@ class Result:
 
     check: the name of the check.
     passed: whether everything compared is right.
-    paragraphs: what the learner is told, after the verdict.
-    mistakes: the names of the mistakes that give the learner's result, as the bank has them; empty
-        where the check has no name for what it sees.
+    paragraphs: the text after the verdict.
+    mistakes: the bank's names of the mistakes that give the learner's result; empty where the bank
+        has none.
     """
 
     check: str
@@ -58,5 +58,5 @@ class Result:
     def _repr_html_(self) -> str:
         """The same words, without colours, so that they are read in a light and a dark theme."""
         lines = [html.escape(paragraph) for paragraph in self.paragraphs]
-        told = "".join("<p>" + CODE.sub(r"<code>\1</code>", line) + "</p>" for line in lines)
-        return f"<div><p><strong>{html.escape(self.verdict)}</strong></p>{told}</div>"
+        text = "".join("<p>" + CODE.sub(r"<code>\1</code>", line) + "</p>" for line in lines)
+        return f"<div><p><strong>{html.escape(self.verdict)}</strong></p>{text}</div>"

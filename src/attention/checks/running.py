@@ -1,4 +1,4 @@
-"""Runs a function on one input and keeps what came of it: tensors, an exception, or words."""
+"""Run a function on one input and keep the outcome: tensors, an exception, or a message."""
 
 import re
 import sysconfig
@@ -14,42 +14,42 @@ from torch import Tensor
 from .comparing import same
 from .inputs import Case
 
-# A line of these is not the learner's.
+# A line in one of these files is not the learner's own.
 LIBRARIES = (
-    *(sysconfig.get_path(place) for place in ("stdlib", "purelib", "platlib")),
+    *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")),
     str(Path(__file__).parents[1]),
 )
 
 
-class Told(Exception):
+class Message(Exception):
     """Ends a run with a sentence for the learner, where there is nothing to compare."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """One of three: the tensors returned, what was raised, or what there is to say."""
+    """One of three: the tensors returned, the error raised, or a message for the learner."""
 
     parts: tuple[Tensor, ...] = ()
     error: BaseException | None = None
-    told: str = ""
+    message: str = ""
 
 
 def outcome(function: Callable, inputs: list, names: list[str]) -> Outcome:
-    """Call a function, and read what it returns as the parts that `names` lists."""
+    """Call a function and read its result as the parts that `names` lists."""
     try:
         return Outcome(parts_of(function(*inputs), names))
-    except Told as told:
-        return Outcome(told=str(told))
+    except Message as message:
+        return Outcome(message=str(message))
     except (Exception, SystemExit) as error:  # a learner's exit() must not end the kernel
         if isinstance(error, NotImplementedError) and not str(error):
-            return Outcome(told=f"This is still to be written: {about_error(error)}")
+            return Outcome(message=f"This is still to be written: {about_error(error)}")
         return Outcome(error=error)
 
 
 def learners_outcome(function: Callable, case: Case, names: list[str], changing: str) -> Outcome:
-    """The outcome of a learner's function: it must leave its inputs alone and answer twice alike.
+    """The outcome of a learner's function. It must not change its inputs, and must repeat itself.
 
-    changing: what to say where two calls differ.
+    changing: the message where two calls with the same inputs differ.
     """
     inputs = case.copies()
     first = outcome(function, inputs, names)
@@ -58,13 +58,13 @@ def learners_outcome(function: Callable, case: Case, names: list[str], changing:
     for (name, before), after in zip(case.inputs.items(), inputs, strict=True):
         if isinstance(before, Tensor) and not torch.equal(before, after):
             return Outcome(
-                told=f"An input is changed in place: after the call {name} is another one, and "
+                message=f"An input is changed in place: after the call {name} is another one, and "
                 "the caller still needs it. Write to a new tensor: no method whose name ends in "
                 f"an underscore, no `{name} /= …`, no `{name}[…] = …`, on the input or on a view."
             )
     second = outcome(function, case.copies(), names)
     if not second.parts or not all(map(same, first.parts, second.parts)):
-        return Outcome(told=f"Two calls with the same inputs give different results. {changing}")
+        return Outcome(message=f"Two calls with the same inputs give different results. {changing}")
     return first
 
 
@@ -72,7 +72,7 @@ def parts_of(value: object, names: list[str]) -> tuple[Tensor, ...]:
     """Read a returned value as tensors; all but the first may be left out or None."""
     owed = "one tensor" if len(names) == 1 else f"({', '.join(names)})"
     if value is None:
-        raise Told(
+        raise Message(
             "None came back. Either there is nothing in it yet, or its last line lacks the word "
             f"`return`; it must return {owed}."
         )
@@ -80,12 +80,12 @@ def parts_of(value: object, names: list[str]) -> tuple[Tensor, ...]:
     while len(values) > 1 and values[-1] is None:
         values = values[:-1]
     if not 1 <= len(values) <= len(names):
-        raise Told(f"A tuple of {len(values)} came back; it must return {owed}.")
+        raise Message(f"A tuple of {len(values)} came back; it must return {owed}.")
     for part in values:
         if not isinstance(part, Tensor):
             kind = type(part).__name__
             inside = f", of length {len(part)}," if isinstance(part, (tuple, list)) else ""
-            raise Told(
+            raise Message(
                 f"A value of type {kind}{inside} came back where a tensor is due; it must return "
                 f"{owed}. {WAYS_TO_A_TENSOR.get(kind, '')}".rstrip()
             )
@@ -101,7 +101,7 @@ WAYS_TO_A_TENSOR = {
 
 
 def about_error(error: BaseException) -> str:
-    """One sentence: what was raised, in which line of the learner's, and its message."""
+    """One sentence: the error, the learner's line that raised it, and its message."""
     frames = traceback.extract_tb(error.__traceback__)
     lines = [f.line for f in frames if f.line and not f.filename.startswith(LIBRARIES)]
     raised = type(error).__name__ + (f" in your line `{lines[-1]}`" if lines else "")

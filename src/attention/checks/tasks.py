@@ -1,4 +1,4 @@
-"""What the test of a task of your own is written with, where none of the seven checks fits.
+"""Tools for testing a task of your own, where none of the seven checks fits.
 
     from attention.checks.tasks import ask, not_yet
 
@@ -27,7 +27,7 @@ def not_yet(task: str, *paragraphs: str) -> None:
 
 
 def call(task: str, function: Callable, *inputs: Any, **named: Any) -> Any:
-    """What a learner's function returns, or words about the error that it raises."""
+    """Call a learner's function; where it raises an error, end the test with a message."""
     try:
         return function(*inputs, **named)
     except (Exception, SystemExit) as error:
@@ -36,14 +36,14 @@ def call(task: str, function: Callable, *inputs: Any, **named: Any) -> Any:
 
 
 def ask(function: Callable, **inputs: Any) -> Tensor:
-    """The tensor that a learner's function returns, or words about why there is none."""
+    """Call a learner's function for a tensor; where there is none, end the test with a message."""
     case, changing = Case(inputs), "It must depend on nothing but its inputs."
-    found = learners_outcome(function, case, ["result"], changing)
-    if found.error is not None:
-        not_yet(function.__name__, about_error(found.error), f"That was with {case}.")
-    if found.told:
-        not_yet(function.__name__, found.told)
-    return found.parts[0]
+    result = learners_outcome(function, case, ["result"], changing)
+    if result.error is not None:
+        not_yet(function.__name__, about_error(result.error), f"That was with {case}.")
+    if result.message:
+        not_yet(function.__name__, result.message)
+    return result.parts[0]
 
 
 def expect(

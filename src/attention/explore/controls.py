@@ -10,7 +10,7 @@ N_HEADS = (1, 2, 3, 4, 6, 8)
 
 
 def sentence_menu(sentences: Sequence[str]) -> Dropdown:
-    """Choose one of the sentences; the control's value is its place among them."""
+    """Choose one of the sentences; the control's value is its index."""
     names = [(text, i) for i, text in enumerate(sentences)]
     return Dropdown(options=names, value=0, description="sentence")
 

@@ -45,14 +45,14 @@ def merging_explorer(
         merged, unmoved = merge_heads(heads), heads.reshape(x.shape)
         output, wrong_output = module.w_o(merged), module.w_o(unmoved)
         # The same two operations on the positions 0, 1, 2, … show where each entry comes from.
-        place = torch.arange(heads[0].numel(), dtype=heads.dtype).view(heads[:1].shape)
+        index = torch.arange(heads[0].numel(), dtype=heads.dtype).view(heads[:1].shape)
         return {
             "tokens": example.tokens[sentence],
             "heads": heads[sentence],
             "right": merged[sentence],
             "wrong": unmoved[sentence],
-            "right_from": merge_heads(place)[0],
-            "wrong_from": place.reshape(x[:1].shape)[0],
+            "right_from": merge_heads(index)[0],
+            "wrong_from": index.reshape(x[:1].shape)[0],
             "right_output": output[sentence],
             "wrong_output": wrong_output[sentence],
         }

@@ -37,15 +37,15 @@ def splitting_explorer(
         # One head, so that the message for a forbidden pair is that of split_heads.
         q = example_attention(d_model, 1, seed=seed).w_q(example.x[[sentence]].double())
         # The same two operations on the positions 0, 1, 2, … of Q show where each entry goes.
-        place = torch.arange(q.numel(), dtype=q.dtype).view(q.shape)
+        index = torch.arange(q.numel(), dtype=q.dtype).view(q.shape)
         wrong = (1, n_heads, q.shape[1], d_model // n_heads)
         return {
             "tokens": example.tokens[sentence],
             "q": q[0],
             "right": split_heads(q, n_heads)[0],
             "wrong": q.view(wrong)[0],
-            "right_from": split_heads(place, n_heads)[0],
-            "wrong_from": place.view(wrong)[0],
+            "right_from": split_heads(index, n_heads)[0],
+            "wrong_from": index.view(wrong)[0],
         }
 
     def still(frame: Frame) -> Picture:
