@@ -1,4 +1,7 @@
-"""What is refused, and what it says: the argument, what came, what was expected, the way out."""
+"""Argument checks of Part I: the argument, what came, what was expected, the way out.
+
+Every line of a guard has one row; a function that calls the guard has one row for its wiring.
+"""
 
 import re
 
@@ -13,6 +16,7 @@ from attention import (
     TokenEmbedding,
     Vocabulary,
     causal_mask,
+    fused_attention,
     merge_heads,
     padding_mask,
     running_example,
@@ -53,11 +57,6 @@ SIZES = {
         "n_heads=5 does not divide d_model=8; it can be 1, 2, 4 or 8",
     ),
     "no head": (lambda: MultiHeadAttention(8, 0), ValueError, "n_heads must be at least 1, got 0"),
-    "negative heads": (
-        lambda: split_heads(X, -2),
-        ValueError,
-        "n_heads must be at least 1, got -2",
-    ),
     "no width": (lambda: MultiHeadAttention(0, 1), ValueError, "d_model must be at least 1, got 0"),
     "negative width": (
         lambda: SinusoidalPositionalEncoding(-4),
@@ -85,11 +84,6 @@ SIZES = {
         lambda: MultiHeadAttention(8.0, 2),
         TypeError,
         "d_model must be an int, got 8.0 of type float",
-    ),
-    "half of d_model": (
-        lambda: split_heads(X, 8 / 2),
-        TypeError,
-        "n_heads must be an int, got 4.0 of type float",
     ),
     "dropout above 1": (
         lambda: MultiHeadAttention(8, 2, dropout=10),
@@ -122,11 +116,6 @@ TEXT = {
     "tokenize a list": (lambda: tokenize(["a"]), TypeError, "text must be a str, got list"),
     "unknown token": (
         lambda: Vocabulary(["the cat"], unknown=False).encode("the bird"),
-        ValueError,
-        UNKNOWN,
-    ),
-    "unknown token in a batch": (
-        lambda: Vocabulary(["the cat"], unknown=False).encode_batch(["the", "bird"]),
         ValueError,
         UNKNOWN,
     ),
@@ -281,107 +270,130 @@ VECTORS = {
 }
 
 
-def forward(module) -> dict:
-    """The same errors from every module with this forward."""
-    return {
-        "a list": (lambda: module([[1.0]]), TypeError, "query must be a tensor, got list"),
-        "two dimensions": (
-            lambda: module(X[0]),
-            ValueError,
-            "query must have shape (batch, query, d_model), got 2 dimensions: (5, 8); "
-            "add the batch axis with query[None]",
-        ),
-        "keys of four dimensions": (
-            lambda: module(X, X[None]),
-            ValueError,
-            "key must have shape (batch, key, d_model), got 4 dimensions: (1, 2, 5, 8)",
-        ),
-        "wrong width": (
-            lambda: module(X[..., :6]),
-            ValueError,
-            "the last axis of query must be d_model=8, got 6 in shape (2, 5, 6)",
-        ),
-        "wrong width of value": (
-            lambda: module(X, X, X[..., :6]),
-            ValueError,
-            "the last axis of value must be d_model=8, got 6 in shape (2, 5, 6)",
-        ),
-        "token ids": (
-            lambda: module(X.long()),
-            TypeError,
-            "query must hold floating-point numbers, got torch.int64 of shape (2, 5, 8); "
-            "embed token ids with TokenEmbedding, convert other integers with query.float()",
-        ),
-        "empty queries": (
-            lambda: module(X[:, :0]),
-            ValueError,
-            "query is an empty sequence: axis query of (2, 0, 8) has size 0",
-        ),
-        "empty keys": (
-            lambda: module(X, X[:, :0]),
-            ValueError,
-            "key is an empty sequence: axis key of (2, 0, 8) has size 0; "
-            "attention needs at least one token",
-        ),
-        "lengths": (
-            lambda: module(X, X, X[:, :4]),
-            ValueError,
-            "key and value must have the same length, one value for each key, "
-            "got key (2, 5, 8) and value (2, 4, 8)",
-        ),
-        "batches": (
-            lambda: module(X, X[:1]),
-            ValueError,
-            "query and key must agree in every axis before the last two (the batch), "
-            "got query (2, 5, 8) and key (1, 5, 8)",
-        ),
-        "batch of value": (
-            lambda: module(X, X, X[:1]),
-            ValueError,
-            "query and value must agree in every axis before the last two (the batch), "
-            "got query (2, 5, 8) and value (1, 5, 8)",
-        ),
-        "float mask": (
-            lambda: module(X, mask=TRUE.float()),
-            TypeError,
-            "mask must be boolean, True = may attend, got torch.float32 of shape (5, 5); "
-            "from ones and zeros write mask == 1, from an additive 0 and -inf write mask == 0",
-        ),
-        "integer mask": (
-            lambda: module(X, mask=TRUE.long()),
-            TypeError,
-            "mask must be boolean, True = may attend, got torch.int64 of shape (5, 5)",
-        ),
-        "mask that is a list": (
-            lambda: module(X, mask=[True]),
-            TypeError,
-            "mask must be a boolean tensor or None, got list",
-        ),
-        "mask of another length": (
-            lambda: module(X, mask=TRUE[:, :4]),
-            ValueError,
-            "mask of shape (5, 4) does not broadcast to (batch, heads, query, key) = (2, 4, 5, 5)",
-        ),
-        "padding mask of two axes": (
-            lambda: module(X, mask=TRUE[:2]),
-            ValueError,
-            "mask of shape (2, 5) does not broadcast to (batch, heads, query, key) = (2, 4, 5, 5); "
-            "for a padding mask (batch, key) write mask[:, None, None, :]",
-        ),
-        "mask of three axes": (
-            lambda: module(X, mask=TRUE.expand(2, 5, 5)),
-            ValueError,
-            "mask has 3 axes, (2, 5, 5), and must have 2 or 4 to broadcast to "
-            "(batch, heads, query, key) = (2, 4, 5, 5); say which axis is missing: "
-            "mask[:, None] for one mask per sentence, mask[None] for one per head",
-        ),
-        "mask of five axes": (
-            lambda: module(X, mask=TRUE[None, None, None]),
-            ValueError,
-            "mask of shape (1, 1, 1, 5, 5) does not broadcast to",
-        ),
-    }
+# Each row is one line of the guard of a module's inputs.
+FORWARD = {
+    "a list": (lambda: MHA([[1.0]]), TypeError, "query must be a tensor, got list"),
+    "two dimensions": (
+        lambda: MHA(X[0]),
+        ValueError,
+        "query must have shape (batch, query, d_model), got 2 dimensions: (5, 8); "
+        "add the batch axis with query[None]",
+    ),
+    "keys of four dimensions": (
+        lambda: MHA(X, X[None]),
+        ValueError,
+        "key must have shape (batch, key, d_model), got 4 dimensions: (1, 2, 5, 8)",
+    ),
+    "wrong width": (
+        lambda: MHA(X[..., :6]),
+        ValueError,
+        "the last axis of query must be d_model=8, got 6 in shape (2, 5, 6)",
+    ),
+    "wrong width of value": (
+        lambda: MHA(X, X, X[..., :6]),
+        ValueError,
+        "the last axis of value must be d_model=8, got 6 in shape (2, 5, 6)",
+    ),
+    "token ids": (
+        lambda: MHA(X.long()),
+        TypeError,
+        "query must hold floating-point numbers, got torch.int64 of shape (2, 5, 8); "
+        "embed token ids with TokenEmbedding, convert other integers with query.float()",
+    ),
+    "empty queries": (
+        lambda: MHA(X[:, :0]),
+        ValueError,
+        "query is an empty sequence: axis query of (2, 0, 8) has size 0",
+    ),
+    "empty keys": (
+        lambda: MHA(X, X[:, :0]),
+        ValueError,
+        "key is an empty sequence: axis key of (2, 0, 8) has size 0; "
+        "attention needs at least one token",
+    ),
+    "lengths": (
+        lambda: MHA(X, X, X[:, :4]),
+        ValueError,
+        "key and value must have the same length, one value for each key, "
+        "got key (2, 5, 8) and value (2, 4, 8)",
+    ),
+    "batches": (
+        lambda: MHA(X, X[:1]),
+        ValueError,
+        "query and key must agree in every axis before the last two (the batch), "
+        "got query (2, 5, 8) and key (1, 5, 8)",
+    ),
+    "batch of value": (
+        lambda: MHA(X, X, X[:1]),
+        ValueError,
+        "query and value must agree in every axis before the last two (the batch), "
+        "got query (2, 5, 8) and value (1, 5, 8)",
+    ),
+    "float mask": (
+        lambda: MHA(X, mask=TRUE.float()),
+        TypeError,
+        "mask must be boolean, True = may attend, got torch.float32 of shape (5, 5); "
+        "from ones and zeros write mask == 1, from an additive 0 and -inf write mask == 0",
+    ),
+    "mask that is a list": (
+        lambda: MHA(X, mask=[True]),
+        TypeError,
+        "mask must be a boolean tensor or None, got list",
+    ),
+    "mask of another length": (
+        lambda: MHA(X, mask=TRUE[:, :4]),
+        ValueError,
+        "mask of shape (5, 4) does not broadcast to (batch, heads, query, key) = (2, 4, 5, 5)",
+    ),
+    "padding mask of two axes": (
+        lambda: MHA(X, mask=TRUE[:2]),
+        ValueError,
+        "mask of shape (2, 5) does not broadcast to (batch, heads, query, key) = (2, 4, 5, 5); "
+        "for a padding mask (batch, key) write mask[:, None, None, :]",
+    ),
+    "mask of three axes": (
+        lambda: MHA(X, mask=TRUE.expand(2, 5, 5)),
+        ValueError,
+        "mask has 3 axes, (2, 5, 5), and must have 2 or 4 to broadcast to "
+        "(batch, heads, query, key) = (2, 4, 5, 5); say which axis is missing: "
+        "mask[:, None] for one mask per sentence, mask[None] for one per head",
+    ),
+    "mask of five axes": (
+        lambda: MHA(X, mask=TRUE[None, None, None]),
+        ValueError,
+        "mask of shape (1, 1, 1, 5, 5) does not broadcast to",
+    ),
+}
 
+# The other functions with that guard, or with its parts: one row for each argument they hand over.
+WIRING = {
+    "PerHeadAttention's vectors": (
+        lambda: PER_HEAD(X, X, X[..., :6]),
+        ValueError,
+        "the last axis of value must be d_model=8, got 6 in shape (2, 5, 6)",
+    ),
+    "PerHeadAttention's mask": (
+        lambda: PER_HEAD(X, mask=TRUE.expand(2, 5, 5)),
+        ValueError,
+        "mask has 3 axes, (2, 5, 5), and must have 2 or 4",
+    ),
+    "fused_attention's vectors": (
+        lambda: fused_attention(Q, K, K[:, :, :2]),
+        ValueError,
+        "key and value must have the same length, one value for each key, "
+        "got key (2, 4, 6, 3) and value (2, 4, 2, 3)",
+    ),
+    "fused_attention's mask": (
+        lambda: fused_attention(Q, K, K, TRUE),
+        ValueError,
+        "mask of shape (5, 5) does not broadcast to (batch, heads, query, key) = (2, 4, 5, 6)",
+    ),
+    "fused_attention's dropout": (
+        lambda: fused_attention(Q, K, K, dropout=2),
+        ValueError,
+        "dropout is a probability between 0 and 1, got 2",
+    ),
+}
 
 FROM_TORCH = {
     "not torch's module": (
@@ -407,17 +419,7 @@ FROM_TORCH = {
     ),
 }
 
-MODULES = {
-    "MultiHeadAttention": MHA,
-    "MultiHeadAttention, fused": lambda *args, **kw: MHA(*args, **kw, need_weights=False),
-    "PerHeadAttention": PER_HEAD,
-}
-FORWARD = {
-    f"{name}: {case}": row
-    for name, module in MODULES.items()
-    for case, row in forward(module).items()
-}
-ALL = SIZES | TEXT | VECTORS | FORWARD | FROM_TORCH
+ALL = SIZES | TEXT | VECTORS | FORWARD | WIRING | FROM_TORCH
 
 
 @pytest.mark.parametrize("name", ALL)
