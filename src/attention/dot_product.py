@@ -25,20 +25,19 @@ def scaled_dot_product_attention(
         query: (..., query, d_key).
         key: (..., key, d_key).
         value: (..., key, d_value).
-        mask: boolean, True = may attend; (query, key), or as many axes as the weights, with size 1
-            where it is the same for all. A query that may attend to nothing gets weights 0, output
-            0 and finite gradients.
-        dropout: the probability that a weight is dropped. It is applied whenever it is above 0, so
-            pass 0 outside training. The weights returned are the ones that were used: after dropout
-            a row need not sum to 1.
-        scale: what the dot products are multiplied by; 1/√d_key unless given.
+        mask: boolean, True = may attend; (query, key), or one axis for each axis of the weights,
+            with size 1 to reuse the mask along it. A query that may attend to nothing gets weights
+            0, output 0 and finite gradients.
+        dropout: the probability that a weight is dropped. Any value above 0 acts, so pass 0 outside
+            training. The weights are returned after dropout: a row need not sum to 1.
+        scale: the factor on the dot products; 1/√d_key unless given.
 
     Returns:
         output (..., query, d_value) and weights (..., query, key).
 
     Raises:
-        ValueError: for shapes that do not fit.
-        TypeError: for integer tensors and for masks that are not boolean.
+        ValueError: the shapes do not fit.
+        TypeError: a tensor holds integers, or the mask is not boolean.
 
     Source:
         Vaswani et al. 2017, §3.2.1, equation 1.

@@ -12,8 +12,8 @@ from attention.arguments import require_dropout, require_size, require_token_ids
 class TokenEmbedding(nn.Module):
     """One learned vector per token, multiplied by √d_model.
 
-    The table is drawn from N(0, 1/d_model), so that what comes out has variance 1, near to the
-    scale of the positional encoding that is added next. The row of `pad_id` is zero and stays so:
+    The table is drawn from N(0, 1/d_model), so that the output has variance 1. That is about the
+    size of the positional encoding that is added next. The row of `pad_id` is zero and stays zero:
     it gets no gradient.
 
     Parameter by name: `table.weight` (vocab_size, d_model).
@@ -21,10 +21,10 @@ class TokenEmbedding(nn.Module):
     Args:
         vocab_size: how many tokens there are.
         d_model: the width of a token's vector.
-        pad_id: the id of the padding, or None where there is none.
+        pad_id: the id of the padding; None if there is none.
 
     Raises:
-        ValueError: for a pad_id that is not in the table.
+        ValueError: pad_id is not in the table.
 
     Source:
         Vaswani et al. 2017, §3.4.
@@ -59,11 +59,8 @@ class TokenEmbedding(nn.Module):
         Args:
             token_ids: (batch, seq).
 
-        Returns:
-            The vectors, (batch, seq, d_model).
-
         Raises:
-            IndexError: for an id outside the table (on a CPU; an accelerator reports it later).
+            IndexError: an id is outside the table (on a CPU; an accelerator reports it later).
         """
         require_token_ids(token_ids)
         try:
@@ -77,12 +74,13 @@ class TokenEmbedding(nn.Module):
 
 
 class SinusoidalPositionalEncoding(nn.Module):
-    """Add sines and cosines that differ at every position.
+    """Add to each vector sines and cosines of its position.
 
     PE(pos, 2i) = sin(pos / 10000^(2i/d_model)), PE(pos, 2i+1) = cos(pos / 10000^(2i/d_model)). An
     odd d_model ends with a sine that has no cosine. Dropout is applied to the sum.
 
-    The rows are in `table` (max_length, d_model): computed, not learned, and in no state_dict.
+    `table` (max_length, d_model) holds the rows. They are computed, not learned, and the state_dict
+    leaves them out.
 
     Args:
         d_model: the width of a token's vector.
@@ -116,16 +114,13 @@ class SinusoidalPositionalEncoding(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Float[Tensor, "batch seq d_model"]) -> Float[Tensor, "batch seq d_model"]:
-        """Add the first rows of PE to every sequence.
+        """Add the first rows of PE to every sequence; the dtype stays.
 
         Args:
             x: (batch, seq, d_model).
 
-        Returns:
-            x with PE added, in the same shape and dtype.
-
         Raises:
-            ValueError: for a sequence longer than max_length.
+            ValueError: the sequence is longer than max_length.
         """
         require_vectors("x", x, "batch seq d_model", last=self.d_model)
         seq = x.shape[1]

@@ -34,18 +34,14 @@ class RunningExample(NamedTuple):
 def running_example(
     d_model: int = 8, sentences: Sequence[str] = SENTENCES, *, seed: int = 0
 ) -> RunningExample:
-    """Make a batch of sentences and their X = embedding · √d_model + positional encoding.
+    """Make a batch of sentences and X = embedding · √d_model + positional encoding.
 
-    The embedding is drawn from `seed`, without touching the caller's random numbers.
+    `seed` draws the embedding; the caller's random numbers stay as they were.
 
     Args:
         d_model: the width of a token's vector.
         sentences: texts, `SENTENCES` unless given.
-        seed: what the embedding is drawn from.
-
-    Returns:
-        tokens (seq strings for each sentence, padded), token_ids (batch, seq), x (batch, seq,
-        d_model) and the vocabulary.
+        seed: for the embedding.
 
     Source:
         This book's own sentences.
@@ -72,8 +68,8 @@ def running_example(
 def example_attention(d_model: int = 8, n_heads: int = 4, *, seed: int = 0) -> MultiHeadAttention:
     """Make a module with weights drawn from `seed`, in float64 and without gradients.
 
-    The numbers are those of float32 weights after `torch.manual_seed(seed)`; the caller's random
-    numbers are not touched.
+    The weights are those that float32 gets after `torch.manual_seed(seed)`; the caller's random
+    numbers stay as they were.
 
     Raises ValueError where n_heads does not divide d_model.
     """

@@ -18,11 +18,8 @@ def split_heads(
         x: (batch, seq, d_model).
         n_heads: how many heads; it must divide d_model.
 
-    Returns:
-        The heads, (batch, n_heads, seq, d_key).
-
     Raises:
-        ValueError: where n_heads does not divide d_model.
+        ValueError: n_heads does not divide d_model.
 
     Source:
         Vaswani et al. 2017, §3.2.2.
@@ -54,14 +51,13 @@ def split(
 def merge_heads(
     x: Float[Tensor, "batch heads seq d_key"],
 ) -> Float[Tensor, "batch seq heads*d_key"]:
-    """Lay the heads of each token side by side again: the inverse of `split_heads`.
+    """Put the heads of each token side by side again: the inverse of `split_heads`.
 
     Args:
         x: (batch, heads, seq, d_key).
 
     Returns:
-        The columns of all heads, (batch, seq, heads·d_key). A copy, except where x already lies in
-        memory token by token, as what `split_heads` returns does.
+        A copy, unless x is a transposed view already, like the result of `split_heads`.
 
     Source:
         Vaswani et al. 2017, §3.2.2 (Concat).

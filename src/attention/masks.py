@@ -1,7 +1,6 @@
-"""Who may attend to whom: boolean masks, True = may attend (chapter 5).
+"""Boolean masks: True = this query may attend to this key (chapter 5).
 
-Two masks are combined with `&`: `padding_mask(ids, pad_id) & causal_mask(seq)` has the shape
-(batch, 1, seq, seq).
+Combine two with `&`: `padding_mask(ids, pad_id) & causal_mask(seq)` is (batch, 1, seq, seq).
 """
 
 import torch
@@ -12,16 +11,13 @@ from attention.arguments import require_size, require_token_ids
 
 
 def padding_mask(token_ids: Int[Tensor, "batch key"], pad_id: int) -> Bool[Tensor, "batch 1 1 key"]:
-    """True for every key that is a token, False for every key that is padding.
+    """True where the key is a token, False where it is padding; the same for every query and head.
 
     Padding queries are not masked: nothing reads their outputs.
 
     Args:
         token_ids: (batch, key).
         pad_id: the id of the padding.
-
-    Returns:
-        The mask, (batch, 1, 1, key), the same for all heads and all queries.
 
     Source:
         This book's own.
@@ -41,21 +37,18 @@ def padding_mask(token_ids: Int[Tensor, "batch key"], pad_id: int) -> Bool[Tenso
 def causal_mask(
     n_queries: int, n_keys: int | None = None, *, device: torch.device | str | None = None
 ) -> Bool[Tensor, "query key"]:
-    """True where a key is not in the query's future. The last query is aligned with the last key.
+    """True where the key is not in the query's future. The last query is aligned with the last key.
 
     Query i may attend to key j if j <= i + n_keys - n_queries. torch's `is_causal=True` aligns the
-    first query with the first key: the same where n_queries = n_keys, wrong with cached keys.
+    first query with the first key. That is the same where n_queries = n_keys, and wrong with cached
+    keys.
 
     Args:
         n_queries: how many queries.
         n_keys: how many keys; n_queries unless given. With cached keys there are more keys than
-            queries, and the last query still sees them all. With more queries than keys the first
-            n_queries - n_keys queries come before every key and see nothing; attention gives them
-            weights 0.
-        device: where the mask is made; torch's default unless given.
-
-    Returns:
-        The mask, (query, key).
+            queries, and the last query still sees all of them. With more queries than keys, the
+            first n_queries - n_keys queries see nothing, and attention gives them weights 0.
+        device: the mask's device; torch's default unless given.
 
     Source:
         Vaswani et al. 2017, §3.2.3, for queries and keys of one length.

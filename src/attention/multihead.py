@@ -10,14 +10,14 @@ from attention.heads import merge, split
 
 
 class MultiHeadAttention(nn.Module):
-    """Several heads attend side by side, each in its own d_key = d_model / n_heads columns.
+    """Several heads attend in parallel, each in its own d_key = d_model / n_heads columns.
 
-    Parameters by name: `w_q`, `w_k`, `w_v` and `w_o`, each with `.weight` (d_model, d_model),
-    stored transposed as in every nn.Linear, and `.bias` (d_model).
+    Parameters: `w_q`, `w_k`, `w_v` and `w_o`, each an nn.Linear with `.weight` (d_model, d_model),
+    which it stores transposed, and `.bias` (d_model).
 
     Args:
-        d_model: the width of every token's vector, in and out.
-        n_heads: how many heads; it must divide d_model. It changes no parameter's shape.
+        d_model: the width of a token's vector, in and out.
+        n_heads: how many heads; it must divide d_model. No parameter's shape depends on it.
         dropout: the probability that an attention weight is dropped, in training only.
         bias: whether the four projections add a bias.
 
@@ -64,17 +64,17 @@ class MultiHeadAttention(nn.Module):
             key: (batch, key, d_model); the queries themselves unless given (self-attention).
             value: (batch, key, d_model); the keys unless given.
             mask: boolean, True = may attend; (query, key), or four axes that broadcast to (batch,
-                heads, query, key). Where a query may attend to nothing, its weights are 0 and its
-                heads return 0, so that its output is the bias of w_o.
-            need_weights: False returns None for the weights and computes the output with
-                `fused_attention`, which is quicker and makes no query × key matrix.
+                heads, query, key). A query that may attend to nothing gets weights 0, its heads
+                return 0, and its output is the bias of w_o.
+            need_weights: False returns None for the weights and computes the output as
+                `fused_attention` does, quicker and without a query × key matrix.
 
         Returns:
             output (batch, query, d_model) and weights (batch, heads, query, key).
 
         Raises:
-            ValueError: for shapes that do not fit.
-            TypeError: for integer tensors and for masks that are not boolean.
+            ValueError: the shapes do not fit.
+            TypeError: a tensor holds integers, or the mask is not boolean.
         """
         key = query if key is None else key
         value = key if value is None else value
@@ -92,13 +92,13 @@ class MultiHeadAttention(nn.Module):
 
     @classmethod
     def from_torch(cls, module: nn.MultiheadAttention) -> "MultiHeadAttention":
-        """Copy the weights of torch's module into one of these, which is always batch-first.
+        """Copy torch's module, with its weights, dtype, device, dropout and training mode.
 
-        dtype, device, dropout and training mode are kept.
+        The copy is batch-first, whatever torch's module is.
 
         Raises:
-            ValueError: where torch's module has what this one lacks, which are kdim or vdim,
-                add_bias_kv and add_zero_attn.
+            ValueError: torch's module has kdim, vdim, add_bias_kv or add_zero_attn, which this one
+                lacks.
             TypeError: for another module.
         """
         if not isinstance(module, nn.MultiheadAttention):

@@ -1,4 +1,4 @@
-"""The same mathematics with one small module per head (chapters 3 and 7)."""
+"""Multi-head attention with one small module per head (chapters 3 and 7)."""
 
 import torch
 from jaxtyping import Bool, Float
@@ -10,7 +10,7 @@ from attention.multihead import MultiHeadAttention
 
 
 class Head(nn.Module):
-    """One head: it projects d_model columns to its own d_key and attends there."""
+    """One head: project d_model columns to d_key, and attend there."""
 
     def __init__(self, d_model: int, d_key: int, *, bias: bool = True) -> None:
         super().__init__()
@@ -32,10 +32,10 @@ class Head(nn.Module):
 class PerHeadAttention(nn.Module):
     """Multi-head attention as the paper's formula reads: Concat(head_1, …, head_h) · W_o.
 
-    It gives the numbers of `MultiHeadAttention`, more slowly and without dropout. Head h holds the
-    rows h·d_key to (h+1)·d_key - 1 of that module's `w_q`, `w_k` and `w_v`.
+    The same numbers as `MultiHeadAttention`, slower and without dropout. Head h holds the rows
+    h·d_key to (h+1)·d_key - 1 of that module's `w_q`, `w_k` and `w_v`.
 
-    Parameters by name: `heads.0.w_q`, `heads.0.w_k`, `heads.0.w_v`, then `heads.1.w_q` and so on,
+    Parameters: `heads.0.w_q`, `heads.0.w_k`, `heads.0.w_v`, then `heads.1.w_q` and so on,
     each with `.weight` (d_key, d_model) and `.bias` (d_key); `w_o.weight` (d_model, d_model) and
     `w_o.bias` (d_model).
 

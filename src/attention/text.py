@@ -28,14 +28,14 @@ def tokenize(text: str) -> list[str]:
 
 
 class Vocabulary:
-    """Every token that is known, and its id: the position in `tokens`.
+    """All known tokens. A token's id is its index in `tokens`.
 
-    `<pad>` has id 0 and `<unk>`, where there is one, id 1. Then come the tokens of `sentences` in
-    the order in which they first appear.
+    `<pad>` has id 0 and `<unk>`, if there is one, id 1. The tokens of `sentences` follow in the
+    order of their first appearance.
 
     Args:
-        sentences: texts, which `tokenize` splits, or lists of tokens, which are taken as they are.
-        unknown: whether `<unk>` stands for every token that is not in the vocabulary. Without it
+        sentences: texts, which `tokenize` splits, or lists of tokens.
+        unknown: whether `<unk>` stands for every token that is not in the vocabulary. Without it,
             such a token raises a ValueError.
 
     Source:
@@ -77,7 +77,7 @@ class Vocabulary:
         """The id of each token of one sentence: a text, or a list of tokens.
 
         Raises:
-            ValueError: for a token that is not in a vocabulary without `<unk>`.
+            ValueError: a token is unknown, and there is no `<unk>`.
         """
         ids = []
         for token in _tokens(sentence):
@@ -100,9 +100,9 @@ class Vocabulary:
             length: seq; that of the longest sentence unless given.
 
         Raises:
-            ValueError: for a sentence longer than `length`, for an unknown token, and where there
-                is no token at all.
-            TypeError: for one text in place of a list.
+            ValueError: a sentence is longer than `length`, a token is unknown, or there is no token
+                at all.
+            TypeError: `sentences` is one text instead of a list.
         """
         if isinstance(sentences, str):
             raise TypeError("sentences must be a list of sentences, got one str; write [text]")
@@ -117,10 +117,10 @@ class Vocabulary:
         return torch.tensor([row + [self.pad_id] * (length - len(row)) for row in rows])
 
     def decode(self, ids: Sequence[int] | Int64[Tensor, " seq"]) -> list[str]:
-        """The tokens that `ids`, (seq), stand for, one sentence at a time.
+        """The tokens of one sentence's `ids`, (seq).
 
         Raises:
-            ValueError: for an id that is not in the vocabulary.
+            ValueError: an id is not in the vocabulary.
         """
         ids = [int(i) for i in ids]
         for i in ids:
