@@ -17,7 +17,8 @@ PAGES = _build/html
 BUILT = _build/built
 REPOSITORY = _build/repository
 
-BOOK_SOURCES := _config.yml _toc.yml $(shell find book -type f -not -path '*/.*' -not -path '*/__pycache__/*')
+BOOK_SOURCES := _config.yml _toc.yml $(shell find book -type f -not -path '*/.*' -not -path '*/__pycache__/*') \
+	$(addprefix tools/,repository.py published_notebook.py widget_state.py) # book/_ext imports these
 # The reference reads their docstrings.
 DOCUMENTED := $(wildcard src/attention/*.py src/attention/*/*.py)
 
@@ -99,7 +100,7 @@ $(BUILT): $(INSTALLED) $(BOOK_SOURCES) $(DOCUMENTED) $(REPOSITORY)
 # The repository whose address the pages carry. The file changes only where the address or the commit does.
 $(REPOSITORY): FORCE | $(INSTALLED)
 	@mkdir -p $(@D)
-	@$(BIN)/python book/_ext/repository.py > $@.new
+	@$(BIN)/python -m tools.repository > $@.new
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 
 FORCE:

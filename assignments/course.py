@@ -12,12 +12,11 @@ from nbgrader.apps.api import NbGraderAPI
 from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
 
+from tools.published_notebook import published_notebook
+from tools.repository import find_repository
+
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "assignments" / "source"
-sys.path.insert(0, str(ROOT / "book" / "_ext"))  # it is no package: Sphinx imports from it
-
-from published_notebooks import published_notebook  # noqa: E402
-from repository import find_repository  # noqa: E402
 
 SEED_CELL = "class-seed"
 SEED = re.compile(r"^CLASS_SEED = (\d+)", re.MULTILINE)

@@ -16,7 +16,7 @@ import hashlib
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import nbformat
@@ -26,10 +26,9 @@ from nbformat import NotebookNode
 from traitlets.config import Config
 
 from tools.kernels import unix_sockets
+from tools.widget_state import LINKS, WIDGET_STATE, link_ends, reached, references, views
 
 BOOK = Path(__file__).resolve().parents[1] / "book"
-WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
-WIDGET_STATE = "application/vnd.jupyter.widget-state+json"
 CELL_METADATA = ("tags", "mystnb")
 
 OF_THIS_MACHINE = re.compile(
@@ -124,7 +123,7 @@ def with_stable_widgets(notebook: NotebookNode, name: str) -> NotebookNode:
     shown = list(dict.fromkeys(reached(models, views(notebook))))
     links = [
         model_id for model_id, model in models.items()
-        if model["model_name"] in ("LinkModel", "DirectionalLinkModel")
+        if model["model_name"] in LINKS
         and all(end in shown for end in references(model["state"]))
     ]  # fmt: skip
     links.sort(key=lambda link: [(shown.index(m), trait) for m, trait in link_ends(models[link])])
@@ -141,39 +140,6 @@ def with_stable_widgets(notebook: NotebookNode, name: str) -> NotebookNode:
         stable = hashlib.sha256(f"{name} {position}".encode()).hexdigest()[:32]
         text = text.replace(model_id, stable)
     return nbformat.reads(text, as_version=4)
-
-
-def views(notebook: NotebookNode) -> Iterator[str]:
-    """Ids of the models that the cells display, in the order of the page."""
-    for cell in notebook.cells:
-        for output in cell.get("outputs", []):
-            if view := output.get("data", {}).get(WIDGET_VIEW):
-                yield view["model_id"]
-
-
-def reached(models: dict, model_ids: Iterator[str]) -> Iterator[str]:
-    """The given models, each followed by all that it refers to."""
-    for model_id in model_ids:
-        yield model_id
-        yield from reached(models, references(models[model_id]["state"]))
-
-
-def references(value) -> Iterator[str]:
-    """Ids of the models that a widget's state refers to, as far down as it goes."""
-    if isinstance(value, str) and value.startswith("IPY_MODEL_"):
-        yield value.removeprefix("IPY_MODEL_")
-    elif isinstance(value, dict):
-        for key in sorted(value):
-            yield from references(value[key])
-    elif isinstance(value, list):
-        for item in value:
-            yield from references(item)
-
-
-def link_ends(link: dict) -> list[tuple[str, str]]:
-    """Source and target of a link: the id of a model and the name of its trait."""
-    ends = (link["state"]["source"], link["state"]["target"])
-    return [(model.removeprefix("IPY_MODEL_"), trait) for model, trait in ends]
 
 
 def refuse_machine_text(notebook: NotebookNode, name: str) -> None:

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from tools.refresh import WIDGET_STATE
+from tools.widget_state import WIDGET_STATE
 
 # One float32 rounds at 6e-8 of its size; the numbers shown are about 1, after a hundred additions.
 TOLERANCE = 1e-5

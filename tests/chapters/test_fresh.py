@@ -17,7 +17,8 @@ import psutil
 import pytest
 
 from tests.chapters.comparing import PICTURE_TOLERANCE, TOLERANCE, compare, pictures, widgets
-from tools.refresh import WIDGET_STATE, chapters, fresh_copy
+from tools.refresh import chapters, fresh_copy
+from tools.widget_state import WIDGET_STATE
 
 # Readers run a chapter on two cores, and in half of the 2 GB that Binder gives.
 SECONDS = 30

@@ -5,14 +5,8 @@ import re
 import nbformat
 import pytest
 
-from tools.refresh import (
-    OF_THIS_MACHINE,
-    WIDGET_STATE,
-    WIDGET_VIEW,
-    chapters,
-    link_ends,
-    normalised,
-)
+from tools.refresh import OF_THIS_MACHINE, chapters, normalised
+from tools.widget_state import WIDGET_STATE, WIDGET_VIEW, link_ends
 
 PATHS = chapters()
 NAMES = [path.stem for path in PATHS]

@@ -21,14 +21,12 @@ from filelock import FileLock
 from nbformat import NotebookNode
 
 from tests.chapters.comparing import PICTURE_TOLERANCE, TOLERANCE, compare, pictures, widgets
-from tools.refresh import WIDGET_VIEW, chapters, fresh_copy
+from tools.published_notebook import published_notebook
+from tools.refresh import chapters, fresh_copy
+from tools.repository import Repository
+from tools.widget_state import WIDGET_VIEW
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "book" / "_ext"))
-
-from published_notebooks import published_notebook  # noqa: E402
-from repository import Repository  # noqa: E402
-
 PACKAGES = Path(__file__).with_name("colab.txt")
 # Colab has these too. Here the package must bring them itself.
 BROUGHT = ("anywidget", "psygnal")

@@ -17,7 +17,8 @@ import pytest
 from nbformat.sign import NotebookNotary
 from playwright.sync_api import expect
 
-from tools.refresh import WIDGET_STATE, chapters, reached, views
+from tools.refresh import chapters
+from tools.widget_state import WIDGET_STATE, reached, views
 
 PATIENCE = 60  # seconds that anything may take on a busy machine
 

@@ -20,11 +20,11 @@ from filelock import FileLock
 from playwright.sync_api import sync_playwright
 
 from tools.chromium import CHROMIUM_ARGUMENTS, find_chromium
+from tools.widget_state import WIDGET_VIEW
 
 ROOT = Path(__file__).resolve().parents[2]
 BOOK = Path(os.environ.get("BOOK", ROOT / "book"))
 HTML = Path(os.environ.get("BOOK_HTML", ROOT / "_build" / "html"))
-WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 NO_BUILD = f"there are no built pages in {HTML}: run `make book` first"
 
 

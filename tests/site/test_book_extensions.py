@@ -1,8 +1,6 @@
 """The book's small Sphinx extensions by themselves: equations, the stylesheet, the fonts."""
 
 import re
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
@@ -10,12 +8,10 @@ import pytest
 import tinycss2
 from fontTools.ttLib import TTFont
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "book" / "_ext"))
-
-from accessible_html import mend
-from lean_page.styles import keep_used
-from mathml.convert import Untypesettable, to_mathml
-from mathml.font import used_characters, write_font
+from book._ext.accessible_html import mend
+from book._ext.lean_page.styles import keep_used
+from book._ext.mathml.convert import Untypesettable, to_mathml
+from book._ext.mathml.font import used_characters, write_font
 
 
 def shown(latex):

@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import sys
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
@@ -12,11 +11,9 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "book" / "_ext"))
-
-from launch import ways_to_run, ways_to_the_source
-from published_notebooks import published_notebook
-from repository import Repository, find_repository
+from book._ext.launch import ways_to_run, ways_to_the_source
+from tools.published_notebook import published_notebook
+from tools.repository import Repository, find_repository
 
 pytestmark = pytest.mark.builds
 

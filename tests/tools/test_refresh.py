@@ -5,7 +5,8 @@ import json
 import nbformat
 import pytest
 
-from tools.refresh import WIDGET_STATE, fresh_copy, main
+from tools.refresh import fresh_copy, main
+from tools.widget_state import WIDGET_STATE, WIDGET_VIEW
 
 SLIDER_AND_VIEW = """
 from ipywidgets import IntProgress, IntSlider, VBox, jslink
@@ -53,7 +54,7 @@ def test_a_second_run_changes_no_byte(tmp_path):
     assert first.endswith(b"\n}\n")
 
     saved = notebook.metadata.widgets[WIDGET_STATE]["state"]
-    shown = notebook.cells[1].outputs[0].data["application/vnd.jupyter.widget-view+json"]
+    shown = notebook.cells[1].outputs[0].data[WIDGET_VIEW]
     assert saved[shown["model_id"]]["model_name"] == "VBoxModel"
     descriptions = {model["state"].get("description") for model in saved.values()}
     assert "d_model" in descriptions

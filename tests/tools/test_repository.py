@@ -2,14 +2,10 @@
 
 import os
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "book" / "_ext"))
-
-from repository import Repository, find_repository
+from tools.repository import Repository, find_repository
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 ACTIONS = {"GITHUB_REPOSITORY": "Someone/fork", "GITHUB_SHA": COMMIT, "GITHUB_REF_NAME": "main"}

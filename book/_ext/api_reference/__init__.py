@@ -8,21 +8,16 @@ make sense of, and break where the page is narrow.
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from docutils import nodes
 from sphinx.addnodes import desc_sig_literal_string
 from sphinx.application import Sphinx
 
-STYLE = "api_reference/signatures.css"
+from book._ext.own_files import add_own_files
+
 SIGNATURE = re.compile(r'<dt class="sig .*?</dt>', re.DOTALL)
 LINES = {"<dl>": '<span class="sig-lines">', "<dd>": '<span class="sig-line">'}
 LINES |= {"</dl>": "</span>", "</dd>": "</span>"}
-
-
-def add_static_files(app: Sphinx) -> None:
-    if app.builder.format == "html":
-        app.config.html_static_path.append(str(Path(__file__).parent / "static"))
 
 
 def requote(app: Sphinx, doctree: nodes.document) -> None:
@@ -44,8 +39,7 @@ def mend_signatures(app: Sphinx, pagename: str, template: str, context: dict, do
 
 
 def setup(app: Sphinx) -> dict[str, object]:
-    app.connect("builder-inited", add_static_files)
+    add_own_files(app, __file__, "api_reference/signatures.css")
     app.connect("doctree-read", requote)
     app.connect("html-page-context", mend_signatures)
-    app.add_css_file(STYLE)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from sphinx.application import Sphinx
 
-
-def add_style(app: Sphinx) -> None:
-    if app.builder.format == "html":
-        app.config.html_static_path.append(str(Path(__file__).parent / "static"))
-        app.add_css_file("book_style/book.css", priority=900)
+from book._ext.own_files import OVER_THE_THEME, add_own_files
 
 
 def setup(app: Sphinx) -> dict[str, object]:
-    app.connect("builder-inited", add_style)
+    add_own_files(app, __file__, "book_style/book.css", OVER_THE_THEME)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

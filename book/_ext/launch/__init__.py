@@ -12,8 +12,9 @@ from urllib.parse import quote, urlencode
 
 from sphinx.application import Sphinx
 
-from published_notebooks import FOLDER
-from repository import GITHUB, Repository, find_repository
+from book._ext.notebook_downloads import FOLDER
+from book._ext.own_files import OVER_THE_THEME, add_own_files
+from tools.repository import GITHUB, Repository
 
 Links = list[tuple[str, str]]  # what a link says, and where it leads
 
@@ -72,23 +73,14 @@ def add_menu(app: Sphinx, pagename: str, templatename: str, context: dict, doctr
     context["launch_source"] = ways_to_the_source(source, title, repository)
 
 
-def prepare(app: Sphinx, config) -> None:
-    config.templates_path.append(str(Path(__file__).parent / "templates"))
-    config.book_repository = find_repository(Path(app.srcdir).parent)
+def find_hub(app: Sphinx, config) -> None:
     config.book_hub = os.environ.get("JUPYTERHUB_URL", "")
 
 
-def add_style(app: Sphinx) -> None:
-    if app.builder.format == "html":
-        app.config.html_static_path.append(str(Path(__file__).parent / "static"))
-        app.add_css_file("launch/launch.css", priority=900)
-
-
 def setup(app: Sphinx) -> dict[str, object]:
-    # "html": where one of them changed, every page is written again, with the links of now.
-    app.add_config_value("book_repository", None, "html", types=[Repository, type(None)])
+    add_own_files(app, __file__, "launch/launch.css", OVER_THE_THEME)
+    # "html": where it changed, every page is written again, with the links of now.
     app.add_config_value("book_hub", "", "html", types=[str])
-    app.connect("config-inited", prepare)
-    app.connect("builder-inited", add_style)
+    app.connect("config-inited", find_hub)
     app.connect("html-page-context", add_menu)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -8,9 +8,9 @@ them, and the scripts that do something on it.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from sphinx.application import Sphinx
+
+from book._ext.own_files import add_own_files
 
 from .styles import write_styles
 
@@ -21,12 +21,9 @@ THEME_STYLES = ("styles/theme.css", "styles/pydata-sphinx-theme.css")
 UNUSED_SCRIPTS = ("design-tabs.js",)
 
 
-def add_templates(app: Sphinx, config) -> None:
-    config.templates_path.insert(0, str(Path(__file__).parent / "templates"))
-
-
 def trim_page(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
-    names = [str(getattr(style, "filename", style)) for style in context["css_files"]]
+    styles = sorted(context["css_files"], key=lambda style: style.priority)
+    names = [str(style.filename) for style in styles]
     app.page_styles = [*THEME_STYLES, *(name.removeprefix("_static/") for name in names)]
     context["css_files"] = ["_static/page.css"]
     scripts = []
@@ -52,7 +49,7 @@ def deferred(script):
 def setup(app: Sphinx) -> dict[str, object]:
     # Jupyter Book always sets this option of sphinx_comments, which the book does not load.
     app.add_config_value("comments_config", {}, "")
-    app.connect("config-inited", add_templates)
+    add_own_files(app, __file__)
     # After the theme, which adds its scripts at 500.
     app.connect("html-page-context", trim_page, priority=900)
     # After mathml, whose stylesheet and font it reads.

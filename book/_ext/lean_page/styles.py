@@ -11,7 +11,7 @@ from pathlib import Path
 import tinycss2
 from sphinx.application import Sphinx
 
-from font_subset import write_subset
+from book._ext.font_subset import write_subset
 
 CLASSES_AND_IDS = re.compile(r"""\b(?:class|id|for|href)=["']([^"']*)["']""")
 IMPORT = re.compile(r"""@import\s+(?:url\()?["']?([^"')]+)["']?\)?\s*;""")

@@ -7,12 +7,12 @@ cut down to the characters that the pages use.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
+
+from book._ext.own_files import add_own_files
 
 from .convert import Untypesettable, to_mathml
 from .font import write_font
@@ -45,14 +45,8 @@ def visit_math_block(self, node: nodes.math_block) -> None:
     raise nodes.SkipNode
 
 
-def add_static_files(app: Sphinx) -> None:
-    if app.builder.format == "html":
-        app.config.html_static_path.append(str(Path(__file__).parent / "static"))
-        app.add_css_file("mathml/math.css")
-
-
 def setup(app: Sphinx) -> dict[str, object]:
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_math_block, None))
-    app.connect("builder-inited", add_static_files)
+    add_own_files(app, __file__, "mathml/math.css")
     app.connect("build-finished", write_font)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

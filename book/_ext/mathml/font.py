@@ -10,7 +10,7 @@ from pathlib import Path
 from fontTools.ttLib import TTFont
 from sphinx.application import Sphinx
 
-from font_subset import write_subset
+from book._ext.font_subset import write_subset
 
 MATH = re.compile(r"<math\b.*?</math>", re.DOTALL)
 TAG = re.compile(r"<[^>]*>")

@@ -10,17 +10,15 @@ notebook and the cell.
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 from docutils import nodes
 from myst_nb.sphinx_ import NbMetadataCollector
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
-from notebook_outputs import Output, notebook_outputs, part, read_notebook
-
-VIEW = "application/vnd.jupyter.widget-view+json"
-STATE = "application/vnd.jupyter.widget-state+json"
+from book._ext.notebook_outputs import Output, notebook_outputs, part, read_notebook
+from book._ext.own_files import add_own_files
+from tools.widget_state import LINKS, WIDGET_STATE, WIDGET_VIEW, references
 
 # What host.js needs of every type it knows. An anywidget's own traits all travel.
 CONTROL = ("description", "disabled", "tooltip")
@@ -41,7 +39,6 @@ TRAITS = {
     "LinkModel": ("source", "target"),
     "DirectionalLinkModel": ("source", "target"),
 }  # fmt: skip
-LINKS = ("LinkModel", "DirectionalLinkModel")
 APPEARANCE = ("layout", "style")  # the book's stylesheet decides how a control looks
 
 
@@ -61,12 +58,12 @@ def replace_widgets(app: Sphinx, doctree: nodes.document) -> None:
     notebook = read_notebook(app)
     if notebook is None:
         return
-    saved = notebook.metadata.get("widgets", {}).get(STATE, {}).get("state", {})
+    saved = notebook.metadata.get("widgets", {}).get(WIDGET_STATE, {}).get("state", {})
     sources: list[str] = []
     for output in notebook_outputs(app, notebook, doctree):
-        if VIEW not in output.stored.data:
+        if WIDGET_VIEW not in output.stored.data:
             continue
-        model_id = output.stored.data[VIEW]["model_id"]
+        model_id = output.stored.data[WIDGET_VIEW]["model_id"]
         models = reachable_models(model_id, saved, output.place)
         state = {"root": model_id, "models": {key: slim(saved[key], sources) for key in models}}
         output.bundle.replace_self(widget_node(output, state))
@@ -104,11 +101,15 @@ def reachable_models(root: str, saved: dict, place: str) -> list[str]:
             )
         check_type(saved[model_id], place)
         found.append(model_id)
-        waiting += references(saved[model_id])
+        waiting += references(without_appearance(saved[model_id]))
         for link_id, link in saved.items():
-            if link["model_name"] in LINKS and model_id in references(link):
+            if link["model_name"] in LINKS and model_id in references(link["state"]):
                 waiting.append(link_id)
     return [model_id for model_id in saved if model_id in found]
+
+
+def without_appearance(model: dict) -> dict:
+    return {trait: value for trait, value in model["state"].items() if trait not in APPEARANCE}
 
 
 def check_type(model: dict, place: str) -> None:
@@ -124,32 +125,11 @@ def check_type(model: dict, place: str) -> None:
     )
 
 
-def references(model: dict) -> list[str]:
-    """The ids of the models that this one's traits name."""
-    found = []
-
-    def walk(value: object) -> None:
-        if isinstance(value, str) and value.startswith("IPY_MODEL_"):
-            found.append(value.removeprefix("IPY_MODEL_"))
-        elif isinstance(value, dict):
-            for inner in value.values():
-                walk(inner)
-        elif isinstance(value, (list, tuple)):
-            for inner in value:
-                walk(inner)
-
-    for trait, value in model["state"].items():
-        if trait not in APPEARANCE:
-            walk(value)
-    return found
-
-
 def slim(model: dict, sources: list[str]) -> dict:
     """A saved model without what the host does not read."""
-    state = model["state"]
+    state = without_appearance(model)
     if model["model_name"] == "AnyModel":
-        own = (trait for trait in state if trait not in APPEARANCE and not trait.startswith("_"))
-        kept = {trait: state[trait] for trait in own}
+        kept = {trait: value for trait, value in state.items() if not trait.startswith("_")}
         for trait in ("_esm", "_css"):
             if state.get(trait):
                 if state[trait] not in sources:
@@ -198,16 +178,10 @@ def add_host(
         app.add_js_file("static_widgets/host.js", loading_method="defer")
 
 
-def add_static_files(app: Sphinx) -> None:
-    if app.builder.format == "html":
-        app.config.html_static_path.append(str(Path(__file__).parent / "static"))
-        app.add_css_file("static_widgets/host.css")
-
-
 def setup(app: Sphinx) -> dict[str, object]:
     app.add_node(static_widget, html=(visit_static_widget, depart_static_widget))
     app.add_node(shared_sources, html=(visit_shared_sources, None))
-    app.connect("builder-inited", add_static_files)
+    add_own_files(app, __file__, "static_widgets/host.css")
     app.connect("doctree-read", replace_widgets, priority=450)
     app.connect("html-page-context", add_host)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

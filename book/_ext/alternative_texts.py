@@ -10,7 +10,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
-from notebook_outputs import notebook_outputs, part, read_notebook
+from book._ext.notebook_outputs import notebook_outputs, part, read_notebook
 
 PICTURES = ("image/png", "image/svg+xml", "image/jpeg", "image/gif")
 

@@ -1,7 +1,6 @@
 """What search engines, previews and lost readers get from a book whose address is known."""
 
 import re
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,9 +12,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from PIL import Image
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "book" / "_ext"))
-
-from found import write_for_crawlers
+from book._ext.not_found_page import make_absolute
+from book._ext.preview_cards import remove_cards
+from book._ext.sitemap import write_sitemap
 
 pytestmark = pytest.mark.builds
 
@@ -107,7 +106,8 @@ def test_without_an_address_nothing_is_left_of_one(tmp_path):
         builder=SimpleNamespace(format="html"),
         config=SimpleNamespace(html_baseurl=""),
     )
-    write_for_crawlers(app, None)
+    for step in (remove_cards, make_absolute, write_sitemap):
+        step(app, None)
     assert [path.name for path in tmp_path.iterdir()] == ["index.html"]
 
 

@@ -8,42 +8,20 @@ deploys the pages pushes to the branch `published`.
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
 from sphinx.application import Sphinx
 
-from repository import Repository, find_repository
+from tools.published_notebook import published_notebook
 
 FOLDER = "notebooks"
-EMPTY = 'PUBLISHED = ""\n'
-
-
-def published_notebook(text: str, repository: Repository) -> str:
-    """The notebook with the repository and its commit in the line of the setup cell that asks for
-    them.
-
-    Args:
-        text: the notebook's JSON. Nothing else in it changes.
-        repository: where the notebook's package can be installed from.
-
-    Raises:
-        ValueError: the line `PUBLISHED = ""` is not in the notebook exactly once.
-    """
-    empty = json.dumps(EMPTY)
-    if (found := text.count(empty)) != 1:
-        raise ValueError(
-            f"a notebook has the line {EMPTY.strip()} once, in the setup cell, and this one has it "
-            f"{found} times. Copy the cell from another chapter."
-        )
-    return text.replace(empty, json.dumps(f'PUBLISHED = "{repository.url}@{repository.commit}"\n'))
 
 
 def write_notebooks(app: Sphinx, exception: Exception | None) -> None:
     if exception is not None or app.builder.format != "html":
         return
-    repository = find_repository(Path(app.srcdir).parent)
+    repository = app.config.book_repository
     folder = Path(app.outdir) / FOLDER
     shutil.rmtree(folder, ignore_errors=True)  # of an earlier build
     folder.mkdir()

@@ -1,0 +1,31 @@
+"""Which repository the book is built from, for the extensions that need an address.
+
+`tools.repository` finds it in the environment or in the checkout. The other extensions read it from
+Sphinx's configuration: `book_repository` is the repository or None, `html_baseurl` the address of
+the published pages. BOOK_URL alone gives that address too, for a book of no known repository.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+from tools.repository import Repository, find_repository
+
+
+def find_addresses(app: Sphinx, config) -> None:
+    config.book_repository = find_repository(Path(app.srcdir).parent)
+    found = config.book_repository
+    address = found.site if found else os.environ.get("BOOK_URL", "")
+    if address:
+        config.html_baseurl = address.rstrip("/") + "/"
+
+
+def setup(app: Sphinx) -> dict[str, object]:
+    # "html": where it changed, every page is written again, as it is where html_baseurl did.
+    app.add_config_value("book_repository", None, "html", types=[Repository, type(None)])
+    # Before the extensions that read the two.
+    app.connect("config-inited", find_addresses, priority=400)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
