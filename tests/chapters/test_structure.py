@@ -21,7 +21,7 @@ LOADED_FROM_ELSEWHERE = re.compile(
     r"""|<link[^>]*href\s*=\s*["']?)\s*(?:https?:)?//""",
     re.IGNORECASE,
 )
-CONTROLS = ("SelectionSliderModel", "IntSliderModel", "DropdownModel", "CheckboxModel")
+CONTROLS = ("SelectionSliderModel", "DropdownModel", "CheckboxModel")
 PARTS = {
     "a title": r"\A# \S",
     "how long it takes": r"\b\d+ minutes\b",

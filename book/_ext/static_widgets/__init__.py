@@ -23,22 +23,13 @@ from tools.widget_state import LINKS, WIDGET_STATE, WIDGET_VIEW, references
 # What host.js needs of every type it knows. An anywidget's own traits all travel.
 CONTROL = ("description", "disabled", "tooltip")
 TRAITS = {
-    "IntSliderModel": (*CONTROL, "value", "min", "max", "step", "continuous_update", "readout"),
-    "FloatSliderModel": (
-        *CONTROL, "value", "min", "max", "step", "continuous_update", "readout", "readout_format",
-    ),
     "SelectionSliderModel": (*CONTROL, "_options_labels", "index", "continuous_update", "readout"),
     "DropdownModel": (*CONTROL, "_options_labels", "index"),
-    "ToggleButtonsModel": (*CONTROL, "_options_labels", "index"),
     "CheckboxModel": (*CONTROL, "value"),
-    "LabelModel": ("value",),
-    "HTMLModel": ("value", "description"),
     "BoxModel": ("children",),
-    "HBoxModel": ("children",),
     "VBoxModel": ("children",),
     "LinkModel": ("source", "target"),
-    "DirectionalLinkModel": ("source", "target"),
-}  # fmt: skip
+}
 APPEARANCE = ("layout", "style")  # the book's stylesheet decides how a control looks
 
 

@@ -68,7 +68,7 @@
 
   const modelId = (reference) => reference.replace(/^IPY_MODEL_/, "");
 
-  /** jslink ties two traits both ways, jsdlink from source to target; the source's value counts at the start. */
+  /** jslink ties two traits both ways; the source's value counts at the start. */
   function tie(link, models) {
     const [source, target] = ["source", "target"].map((end) => {
       const [reference, name] = link.get(end);
@@ -77,7 +77,7 @@
     const copy = (from, to) => () => to.model.set(to.name, from.model.get(from.name));
     copy(source, target)();
     source.model.on(`change:${source.name}`, copy(source, target));
-    if (link.type === "LinkModel") target.model.on(`change:${target.name}`, copy(target, source));
+    target.model.on(`change:${target.name}`, copy(target, source));
   }
 
   // ---------------------------------------------------------------------------------------------- controls
@@ -106,38 +106,25 @@
     return element("div", { class: `sw-control ${kind}` }, label, input, ...extra);
   }
 
-  /** A range input over `trait`, with its value said in words and shown beside it. */
-  function slider(model, trait, bounds, say) {
-    const input = element("input", { type: "range" });
+  /** A range input over the places of the options, with the chosen option said in words and shown beside it. */
+  function selectionSlider(model) {
+    const labels = () => model.get("_options_labels");
+    const input = element("input", { type: "range", min: 0, step: 1 });
     // A range already speaks its value; without this the output would say it a second time.
     const output = element("output", { "aria-live": "off" });
     input.addEventListener(model.get("continuous_update") === false ? "change" : "input", () => {
-      model.set(trait, Number(input.value));
+      model.set("index", Number(input.value));
       model.save_changes();
     });
     const row = control("sw-slider", model, input, [output], () => {
-      [input.min, input.max, input.step] = bounds();
-      input.value = model.get(trait);
-      output.value = say(model.get(trait));
+      input.max = labels().length - 1;
+      input.value = model.get("index");
+      output.value = labels()[model.get("index")];
       output.hidden = model.get("readout") === false;
       input.setAttribute("aria-valuetext", output.value);
     });
     output.htmlFor = input.id;
     return row;
-  }
-
-  const numberSlider = (say) => (model) =>
-    slider(model, "value", () => [model.get("min"), model.get("max"), model.get("step") ?? "any"], say(model));
-
-  /** ".2f" asks for two decimals; any other format shows the number as it is. */
-  const decimals = (model) => (value) => {
-    const digits = /\.(\d+)f$/.exec(model.get("readout_format") ?? "");
-    return digits ? value.toFixed(Number(digits[1])) : String(value);
-  };
-
-  function selectionSlider(model) {
-    const labels = () => model.get("_options_labels");
-    return slider(model, "index", () => [0, labels().length - 1, 1], (index) => labels()[index]);
   }
 
   function dropdown(model) {
@@ -163,42 +150,6 @@
     });
   }
 
-  /** One choice among buttons is a group of radio buttons. */
-  function toggleButtons(model) {
-    const name = `static-widget-choice-${++controls}`;
-    const group = element("fieldset", { class: "sw-control sw-choice" });
-    const write = () => {
-      const focused = [...group.querySelectorAll("input")].indexOf(document.activeElement);
-      group.replaceChildren(element("legend", {}, model.get("description") ?? ""));
-      group.disabled = Boolean(model.get("disabled"));
-      model.get("_options_labels").forEach((label, index) => {
-        const input = element("input", { type: "radio", name });
-        input.checked = index === model.get("index");
-        input.addEventListener("change", () => {
-          model.set("index", index);
-          model.save_changes();
-        });
-        group.append(element("label", {}, input, label));
-        if (index === focused) queueMicrotask(() => input.focus());
-      });
-    };
-    model.on("change", write);
-    write();
-    return group;
-  }
-
-  function text(model) {
-    const shown = element("div", { class: "sw-text" });
-    const write = () => {
-      // An HTML widget holds markup that the book's author wrote; a Label holds plain text.
-      if (model.type === "HTMLModel") shown.innerHTML = model.get("value") ?? "";
-      else shown.textContent = model.get("value") ?? "";
-    };
-    model.on("change", write);
-    write();
-    return shown;
-  }
-
   const box = (direction) => (model, page) =>
     element(
       "div",
@@ -207,16 +158,10 @@
     );
 
   const VIEWS = {
-    IntSliderModel: numberSlider(() => String),
-    FloatSliderModel: numberSlider(decimals),
     SelectionSliderModel: selectionSlider,
     DropdownModel: dropdown,
-    ToggleButtonsModel: toggleButtons,
     CheckboxModel: checkbox,
-    LabelModel: text,
-    HTMLModel: text,
     BoxModel: box("sw-row"),
-    HBoxModel: box("sw-row"),
     VBoxModel: box("sw-column"),
     AnyModel: anywidget,
   };
@@ -275,7 +220,7 @@
     const stage = element("div", { class: "static-widget-stage" });
     try {
       for (const [id, each] of Object.entries(saved.models)) page.models.set(id, new Model(each));
-      for (const model of page.models.values()) if (model.type.endsWith("LinkModel")) tie(model, page.models);
+      for (const model of page.models.values()) if (model.type === "LinkModel") tie(model, page.models);
       container.append(stage);
       stage.append(show(saved.root, page));
       await Promise.all(page.pending);
