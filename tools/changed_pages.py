@@ -9,7 +9,10 @@ import sys
 from pathlib import PurePath
 
 PAGE_ENDINGS = (".ipynb", ".md")
-EVERY_PAGE = ("_config.yml", "_toc.yml", "requirements.txt", "book/")
+EVERY_PAGE = (
+    *("_config.yml", "_toc.yml", "requirements.txt", "book/"),
+    *("tools/published_notebook.py", "tools/repository.py", "tools/widget_state.py"),
+)
 
 
 def changed_files(base: str) -> list[str]:

@@ -2,13 +2,15 @@
 
 `tools.repository` finds it in the environment or in the checkout. The other extensions read it from
 Sphinx's configuration: `book_repository` is the repository or None, `html_baseurl` the address of
-the published pages. BOOK_URL alone gives that address too, for a book of no known repository.
+the published pages, `notfound_urls_prefix` the folder in it. Where no repository is known, BOOK_URL
+alone can give the address.
 """
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from sphinx.application import Sphinx
 
@@ -21,6 +23,8 @@ def find_addresses(app: Sphinx, config) -> None:
     address = found.site if found else os.environ.get("BOOK_URL", "")
     if address:
         config.html_baseurl = address.rstrip("/") + "/"
+    # A server shows 404.html at any address, so its links begin at the root of the server.
+    config.notfound_urls_prefix = urlsplit(config.html_baseurl).path or "/"
 
 
 def setup(app: Sphinx) -> dict[str, object]:

@@ -12,7 +12,6 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from PIL import Image
 
-from book._ext.not_found_page import make_absolute
 from book._ext.preview_cards import remove_cards
 from book._ext.sitemap import write_sitemap
 
@@ -97,7 +96,7 @@ def test_crawlers_are_told_every_page(fork_site):
 
 
 def test_without_an_address_nothing_is_left_of_one(tmp_path):
-    left = ("404.html", "robots.txt", "sitemap.xml", "cards/index.png")
+    left = ("robots.txt", "sitemap.xml", "cards/index.png")
     (tmp_path / "cards").mkdir()
     for name in (*left, "index.html"):
         (tmp_path / name).touch()
@@ -106,7 +105,7 @@ def test_without_an_address_nothing_is_left_of_one(tmp_path):
         builder=SimpleNamespace(format="html"),
         config=SimpleNamespace(html_baseurl=""),
     )
-    for step in (remove_cards, make_absolute, write_sitemap):
+    for step in (remove_cards, write_sitemap):
         step(app, None)
     assert [path.name for path in tmp_path.iterdir()] == ["index.html"]
 
