@@ -1,17 +1,58 @@
-"""The book's small Sphinx extensions by themselves: equations, the stylesheet, the fonts."""
+"""The book's small Sphinx extensions by themselves: their list, equations, stylesheet, fonts."""
 
 import re
+from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
 import tinycss2
+import yaml
 from fontTools.ttLib import TTFont
 
 from book._ext.accessible_html import mend
 from book._ext.lean_page.styles import keep_used
 from book._ext.mathml.convert import Untypesettable, to_mathml
 from book._ext.mathml.font import used_characters, write_font
+
+ROOT = Path(__file__).resolve().parents[2]
+EXTENSIONS = ROOT / "book" / "_ext"
+OURS = "book._ext."
+
+
+def listed():
+    """The extensions of _config.yml, ours by their own names."""
+    config = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))["sphinx"]["config"]
+    return [name.removeprefix(OURS) for name in config["extensions"]]
+
+
+def readme_rows():
+    """The cells of the README's tables, row by row."""
+    text = (EXTENSIONS / "README.md").read_text("utf-8")
+    rows = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in row] for row in rows]
+
+
+def test_the_readme_names_every_extension_and_no_other():
+    named = [re.findall("`(.*?)`", row[2 if len(row) == 4 else 0]) for row in readme_rows()]
+    assert len(set(listed())) == len(listed())
+    assert {name for names in named for name in names} == set(listed())
+
+
+def test_the_readme_tells_on_which_event_each_acts_and_when():
+    told = {
+        (row[2].strip("`"), row[0].strip("`"), row[1] or "500")
+        for row in readme_rows()
+        if len(row) == 4 and row[0].startswith("`")
+    }
+    connect = re.compile(r'app\.connect\("([\w-]+)", \w+(?:, priority=(\d+))?\)')
+    acts = set()
+    for path in EXTENSIONS.rglob("*.py"):
+        name = path.parent.name if path.stem == "__init__" else path.stem
+        if name in listed():
+            found = connect.findall(path.read_text("utf-8"))
+            acts |= {(name, event, priority or "500") for event, priority in found}
+    assert told == acts
 
 
 def shown(latex):
