@@ -31,32 +31,6 @@ def in_one_line(text):
     return " ".join(text.split())
 
 
-def row_of(chapter):
-    """The chapter's row of the guide's table: minutes, builds on, exercises."""
-    number = int(chapter.stem[:2])
-    return re.search(rf"^\| \[{number}\]\({chapter.name}\) \| (.*) \|$", TEXT, re.MULTILINE)[1]
-
-
-def test_the_table_has_the_chapters_own_words(chapter):
-    minutes, builds_on, exercises = row_of(chapter).split("|")
-    head = markdown(chapter)[0]
-    assert int(minutes) == int(re.search(r"About (\d+) minutes", head)[1])
-    told = re.search(r"It builds on (.*?)\. The code", head)[1]
-    named = {int(number) for number in re.findall(r"\((\d\d)-", told)}
-    assert {int(number) for number in re.findall(r"\d", builds_on)} == named
-    assert ("all" in builds_on) == ("all" in told)
-    after = "\n".join(markdown(chapter)).partition("\n## Exercises\n")[2].partition("\n## ")[0]
-    assert re.findall(r"\*([^*]+)\*", exercises) == re.findall(r"^### (.*)", after, re.MULTILINE)
-
-
-def test_the_objectives_are_the_chapters(chapter):
-    head = markdown(chapter)[0]
-    objectives = re.search(r"After this chapter you can\n\n((?:- .*\n)+)", head)[1].splitlines()
-    lead = rf"\*\*After \[[^]]*\]\({chapter.name}\)\*\* you can\n\n((?:[- ] .*\n)+)"
-    given = re.search(lead, TEXT)[1]
-    assert in_one_line(given) == in_one_line(" ".join(objectives))
-
-
 def test_the_plan_names_sections_and_answers_of_the_chapter(chapter):
     plan = re.search(
         rf"^- \*\*\[.*\]\({chapter.name}\)\.\*\* (.*\n(?:  .*\n)*)", TEXT, re.MULTILINE
