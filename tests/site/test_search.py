@@ -72,6 +72,12 @@ def test_results_read_well(visit, site):
             assert len(one["summary"]) > 50, one
 
 
+def test_results_fit_a_phone(visit, site):
+    with visit(f"{site}/search.html?q=mask", width=360) as v:
+        assert len(results(v)) > 20
+        assert v.page.evaluate("document.scrollingElement.scrollWidth") <= 360
+
+
 def test_a_search_that_finds_nothing_says_so(visit, site):
     with visit(f"{site}/search.html?q=zebra") as v:
         v.page.wait_for_function("document.querySelector('.search-summary')?.textContent")
