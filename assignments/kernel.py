@@ -3,20 +3,21 @@
     python -m assignments.kernel full -f connection.json     as grade.py starts it
     python -m assignments.kernel limits -f connection.json
 
-`limits`, on every system: processor time, the size of a file, no core dump, and on Linux memory.
-It stops accidents, not intent.
+`limits`, on every system: processor time, the size of a file, open files, no core dump, and on
+Linux memory. It stops accidents, not intent.
 
 `full`, on Linux, is that and: files are read beneath Python, its packages, the system's libraries
-and the folder of `attention` alone, and written in the kernel's own folder alone (Landlock); no
-process is started, no program executed, no connection opened, no process outside signalled, no
-mode or owner changed (seccomp); root's capabilities are dropped.
+and the folder of `attention` alone, and made and written, not deleted, in the kernel's own folder
+alone (Landlock); no process is started, no program executed, no connection opened, no process
+outside signalled, no file emptied by its path, no mode or owner changed (seccomp); root's
+capabilities are dropped. denied.py is the table of it.
 
 What this does not protect from. The student's code shares a process with the tests, so it can read
 the hidden tests while they run, rebind what they call and fake their outcome: a grade by machine is
-an aid, and replaces no look at code with a surprising one. It can fill the disk that its folder is
-on with many files until its time is over, take a core for that time, learn the names and sizes of
-files that it knows where to look for, and use a flaw of the Linux kernel or of a library. Against
-those, grade in a container without a network.
+an aid, and replaces no look at code with a surprising one. It can take a core until its time is
+over, learn the names and sizes of files that it knows where to look for, wait for connections under
+a name that another program may look for (an abstract socket's), and use a flaw of the Linux kernel
+or of a library. Against those, grade in a container without a network.
 """
 
 import os
@@ -32,6 +33,7 @@ from assignments import landlock, seccomp
 CPU_SECONDS = 300
 MEMORY = 2 * 2**30  # bytes, beyond what Python and torch have mapped
 FILE_SIZE = 16 * 2**20
+OPEN_FILES = 1024
 SYSTEM = [
     *("/usr/lib", "/usr/lib64", "/lib", "/lib64", "/usr/share/zoneinfo", "/usr/share/fonts"),
     *("/etc/ld.so.cache", "/etc/localtime", "/etc/fonts", "/etc/mime.types", "/dev/urandom"),
@@ -55,8 +57,11 @@ def limit() -> None:
     for what, most in [
         (resource.RLIMIT_CPU, CPU_SECONDS),
         (resource.RLIMIT_FSIZE, FILE_SIZE),
+        (resource.RLIMIT_NOFILE, OPEN_FILES),
         (resource.RLIMIT_CORE, 0),
     ]:
+        hard = resource.getrlimit(what)[1]
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(what, (most, most))
 
 

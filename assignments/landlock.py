@@ -14,11 +14,14 @@ CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446  # the same on every pro
 ASK_VERSION = 1
 PATH_BENEATH = 1
 
-EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = (1 << bit for bit in range(4))
-TRUNCATE = 1 << 14
+WRITE_FILE, READ_FILE, READ_DIR = (1 << bit for bit in (1, 2, 3))
+MAKE_DIR, MAKE_FILE, MAKE_SOCKET, MAKE_LINK, TRUNCATE = (1 << bit for bit in (7, 8, 9, 12, 14))
 READ = READ_FILE | READ_DIR
-# What each version of the kernel's interface can forbid: all there is in the file system, TCP's
-# bind and connect, and signals and abstract sockets to processes outside.
+# Whoever deletes nothing hides nothing: a deleted file that is still open fills the disk unseen.
+WRITE = READ | WRITE_FILE | MAKE_DIR | MAKE_FILE | MAKE_SOCKET | MAKE_LINK | TRUNCATE
+# What each version of the kernel's interface can forbid: what is done to files, TCP's bind and
+# connect, and signals and abstract sockets to processes outside. What a version lacks seccomp.py
+# forbids on all: denied.py.
 FILES = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
 NET = {4: 0b11}
 SCOPE = {6: 0b11}
@@ -44,7 +47,9 @@ def version() -> int:
 
 
 def restrict(readable: Iterable[Path], writable: Iterable[Path]) -> None:
-    """From now on this process reads and writes beneath these paths alone, and executes nothing.
+    """From now on this process reads and writes beneath these paths alone.
+
+    It deletes and renames nothing, not even there, and executes nothing.
 
     Paths that do not exist are left out. It holds for the calling thread and those it starts, so
     call it before there is another one; nothing takes it back. `no_new_privs` must be set.
@@ -54,14 +59,14 @@ def restrict(readable: Iterable[Path], writable: Iterable[Path]) -> None:
     """
     handled = newest(FILES)
     ruleset = Ruleset(handled, newest(NET), newest(SCOPE))
-    rules = called(
+    rules = checked(
         CREATE_RULESET, ctypes.byref(ruleset), ctypes.c_size_t(ctypes.sizeof(ruleset)), 0
     )
     for path in readable:
         allow(rules, path, READ)
     for path in writable:
-        allow(rules, path, handled & ~EXECUTE)
-    called(RESTRICT_SELF, rules, 0)
+        allow(rules, path, WRITE & handled)
+    checked(RESTRICT_SELF, rules, 0)
     os.close(rules)
 
 
@@ -73,15 +78,15 @@ def allow(rules: int, path: Path, rights: int) -> None:
     if not path.exists():
         return
     if not path.is_dir():
-        rights &= WRITE_FILE | READ_FILE | (TRUNCATE & newest(FILES))
-    place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        rights &= WRITE_FILE | READ_FILE | TRUNCATE
+    fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
-        called(ADD_RULE, rules, PATH_BENEATH, ctypes.byref(PathBeneath(rights, place)), 0)
+        checked(ADD_RULE, rules, PATH_BENEATH, ctypes.byref(PathBeneath(rights, fd)), 0)
     finally:
-        os.close(place)
+        os.close(fd)
 
 
-def called(number: int, *arguments: object) -> int:
+def checked(number: int, *arguments: object) -> int:
     result = libc.syscall(number, *arguments)
     if result < 0:
         error = ctypes.get_errno()

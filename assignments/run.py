@@ -26,6 +26,10 @@ STARTUP_SECONDS = 120
 STARTS = 4  # of a kernel, for one notebook
 OUTPUT = 500_000  # characters of one cell
 ERROR = 4000  # characters of an error's message
+FOLDER = 64 * 2**20  # bytes on the disk that a kernel's folder may hold,
+ENTRIES = 2000  # files and folders in it,
+THREADS = 500  # and threads of the kernel
+WATCH_SECONDS = 0.2  # from one look at these to the next
 MESSAGE = 16 * 2**20  # bytes: a kernel that sends a longer one is cut off
 NOT_GRADED = "NotGraded"  # the name of the error in a cell that has not been run to its end
 
@@ -140,8 +144,10 @@ async def run_once(
             extra_arguments=["--HistoryManager.hist_file=:memory:"],
         )
         with tempfile.TemporaryFile() as told:
+            watching = None
             try:
                 await start(kernel, client, folder, told)
+                watching = asyncio.create_task(watch(kernel, folder))
                 for place, cell in enumerate(notebook.cells):
                     if cell.cell_type != "code" or place in left_out or not cell.source.strip():
                         continue
@@ -149,9 +155,16 @@ async def run_once(
                         why = f"was not run: the notebook's {NOTEBOOK_SECONDS} s were over"
                         mark_rest(notebook, left_out, why)
                         return
-                    await run_cell(client, cell, place, left_out)
+                    try:
+                        await run_cell(client, cell, place, left_out)
+                    finally:
+                        why = watching.result() if watching.done() else excess(kernel, folder)
+                        if why:
+                            raise Stopped(place, f"{why}, so that its kernel was ended")
             finally:
                 await end(kernel, client)
+                if watching:
+                    watching.cancel()
 
 
 async def start(kernel: Kernel, client: Client, folder: str, told: object) -> None:
@@ -199,9 +212,49 @@ async def run_cell(
         cell.outputs.append(failure(f"raised {reply['ename']}: {reply['evalue'][:ERROR]}"))
 
 
-async def end(kernel: Kernel, client: Client) -> None:
+async def watch(kernel: Kernel, folder: str) -> str:
+    """End a kernel that takes too much. Returns of what, in words."""
+    while not (why := excess(kernel, folder)):
+        await asyncio.sleep(WATCH_SECONDS)
+    kill(kernel)
+    return why
+
+
+def excess(kernel: Kernel, folder: str) -> str:
+    """What a kernel has taken too much of, in words; "" where it has not.
+
+    It deletes nothing in the sandbox, so that all that it holds on the disk is found in its folder.
+    """
+    with suppress(OSError, AttributeError):  # not Linux, or it has ended
+        if len(os.listdir(f"/proc/{kernel.provisioner.pid}/task")) > THREADS:
+            return f"started more than {THREADS} threads"
+    folders, size, entries = [folder], 0, 0
+    while folders:
+        try:
+            with os.scandir(folders.pop()) as listing:
+                for entry in listing:
+                    entries += 1
+                    size += entry.stat(follow_symlinks=False).st_blocks * 512
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+                    if entries > ENTRIES:
+                        return f"made more than {ENTRIES} files"
+        except FileNotFoundError:
+            pass  # without the sandbox it may delete
+        except OSError:
+            return "made a folder that cannot be listed"
+        if size > FOLDER:
+            return f"wrote more than {FOLDER // 2**20} MB"
+    return ""
+
+
+def kill(kernel: Kernel) -> None:
     with suppress(ProcessLookupError, AttributeError, TypeError):  # or it never started
         os.killpg(kernel.provisioner.pgid, signal.SIGKILL)
+
+
+async def end(kernel: Kernel, client: Client) -> None:
+    kill(kernel)
     if client.kc is not None:
         client.kc.stop_channels()
     with suppress(Exception):
