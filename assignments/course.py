@@ -98,5 +98,20 @@ def with_seed(notebook: NotebookNode, seed: int) -> NotebookNode:
 def grade_id(cell: NotebookNode) -> str | None:
     """nbgrader's name of a cell, None where it has none."""
     named = cell.metadata.get("nbgrader")
-    found = named.get("grade_id") if isinstance(named, dict) else None
-    return found if isinstance(found, str) else None
+    name = named.get("grade_id") if isinstance(named, dict) else None
+    return name if isinstance(name, str) else None
+
+
+def named_cells(notebook: NotebookNode) -> dict[str, NotebookNode]:
+    return {grade_id(cell): cell for cell in notebook.cells if grade_id(cell)}
+
+
+def cell_name(notebook: NotebookNode, index: int) -> str:
+    """A cell in words: by nbgrader's name, else by its number from 1 on."""
+    name = grade_id(notebook.cells[index])
+    return f"`{name}`" if name else f"cell {index + 1}"
+
+
+def is_test(cell: NotebookNode) -> bool:
+    about = cell.metadata.get("nbgrader", {})
+    return bool(about.get("grade") and about.get("locked"))

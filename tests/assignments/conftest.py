@@ -7,6 +7,7 @@ import nbformat
 import pytest
 
 from assignments.course import SOURCE
+from assignments.intake.notebooks import read
 from assignments.release import release
 
 ANSWERS = Path(__file__).with_name("answers")
@@ -38,3 +39,14 @@ def released(tmp_path_factory) -> Path:
 def student_version(released):
     """Reads a released notebook."""
     return lambda name: nbformat.read(released / f"{name}.ipynb", as_version=4)
+
+
+@pytest.fixture(scope="session")
+def releases(released):
+    return {name: nbformat.read(released / f"{name}.ipynb", as_version=4) for name in NAMES}
+
+
+@pytest.fixture
+def handed_in(releases):
+    """A released notebook as it comes back."""
+    return lambda name=NAMES[0]: read(nbformat.writes(releases[name]).encode())

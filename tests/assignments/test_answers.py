@@ -8,9 +8,9 @@ import re
 import nbformat
 import pytest
 
-from assignments import landlock
 from assignments.course import grade_id
 from assignments.grade import grade
+from assignments.sandbox import landlock
 from tests.assignments.conftest import NAMES, answers, source
 from tests.assignments.submissions import reference_answers, submission
 
@@ -30,7 +30,7 @@ def following_test(name, solution):
     return next(n for n in names[names.index(solution) :] if n and n.startswith("test-"))
 
 
-def told(folder, student, name):
+def feedback_text(folder, student, name):
     """The text of a student's feedback page, on one line."""
     page = (folder / "grades/feedback" / student / name / f"{name}.html").read_text("utf-8")
     return " ".join(html.unescape(re.sub("<[^>]+>", "", page)).split())
@@ -70,10 +70,10 @@ def test_the_marks_are_right(student_version, name, tmp_path):
     seen = {student: float(row["points"]) for student, row in rows.items()}
     assert seen["stub"] == 0 and rows["stub"]["by_hand"] == ""
     for student in ("reference", *rights):
-        assert seen[student] == full, f"{student}: {told(tmp_path, student, name)}"
+        assert seen[student] == full, f"{student}: {feedback_text(tmp_path, student, name)}"
         assert bool(rows[student]["by_hand"]) == bool(by_hand)
     for student, group in mistakes.items():
-        page = told(tmp_path, student, name)
+        page = feedback_text(tmp_path, student, name)
         lost = {cell for cell in by_machine if float(rows[student][cell]) < by_machine[cell]}
         for mistake in group:
             cell = following_test(name, mistake.cell)

@@ -9,9 +9,9 @@ import zipfile
 import nbformat
 import pytest
 
-from assignments import landlock
 from assignments.course import grade_id
 from assignments.grade import grade, peak_memory
+from assignments.sandbox import landlock
 from tests.assignments.conftest import SEED, source
 from tests.assignments.submissions import reference_answers, submission
 
@@ -62,10 +62,10 @@ def deleted_test(notebook):
 
 @edited
 def duplicated_test(notebook):
-    place = notebook.cells.index(cell(notebook, "test-project"))
-    copy = nbformat.from_dict(notebook.cells[place])
+    index = notebook.cells.index(cell(notebook, "test-project"))
+    copy = nbformat.from_dict(notebook.cells[index])
     copy.id = "copy"
-    notebook.cells.insert(place, copy)
+    notebook.cells.insert(index, copy)
 
 
 @edited

@@ -37,13 +37,13 @@ class File:
         return "/".join(self.parts)
 
 
-def files_in(place: Path) -> Iterator[File]:
+def files_in(folder: Path) -> Iterator[File]:
     """Every file in a folder or a zip, those in zips within too, in the order of their names."""
-    if place.is_file() and zipfile.is_zipfile(place):
-        yield from files_in_zip(place, (), DEPTH)
+    if folder.is_file() and zipfile.is_zipfile(folder):
+        yield from files_in_zip(folder, (), DEPTH)
         return
-    for path in sorted(place.rglob("*")):
-        parts = path.relative_to(place).parts
+    for path in sorted(folder.rglob("*")):
+        parts = path.relative_to(folder).parts
         if not path.is_file() or any(map(NOT_HANDED_IN.match, parts)):
             continue
         changed = path.stat().st_mtime
@@ -131,8 +131,8 @@ def student(parts: tuple[str, ...]) -> tuple[str, str]:
     """The student's name and, where an LMS gives one, number."""
     for pattern in (MOODLE, CANVAS):
         for part in parts:
-            if told := pattern.fullmatch(part):
-                return safe(told["name"]), told["id"]
+            if match := pattern.fullmatch(part):
+                return safe(match["name"]), match["id"]
     first = parts[0]
     return safe(ENDING.sub("", first) if len(parts) == 1 else first.removesuffix(".zip")), ""
 

@@ -1,7 +1,7 @@
 """The kernel that runs a student's notebook: it limits itself, then becomes ipykernel.
 
-    python -m assignments.kernel full -f connection.json     as grade.py starts it
-    python -m assignments.kernel limits -f connection.json
+    python -m assignments.sandbox.kernel full -f connection.json     as run.py starts it
+    python -m assignments.sandbox.kernel limits -f connection.json
 
 `limits`, on every system: processor time, the size of a file, open files, no core dump, and on
 Linux memory. It stops accidents, not intent.
@@ -28,8 +28,10 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
-from assignments import landlock, seccomp
+from assignments.sandbox import landlock, seccomp
 
+REPOSITORY = Path(__file__).resolve().parents[2]
+SOLUTIONS = REPOSITORY / "assignments"
 CPU_SECONDS = 300
 MEMORY = 2 * 2**30  # bytes, beyond what Python and torch have mapped
 FILE_SIZE = 16 * 2**20
@@ -48,8 +50,8 @@ def readable() -> Iterator[Path]:
         # The prefix of a system's own Python is /usr, beside which the administrator keeps more.
         if Path(prefix) not in (Path("/usr"), Path("/usr/local")):
             yield Path(prefix).resolve()
-    for place in ("stdlib", "platstdlib", "purelib", "platlib"):
-        yield Path(sysconfig.get_path(place)).resolve()
+    for name in ("stdlib", "platstdlib", "purelib", "platlib"):
+        yield Path(sysconfig.get_path(name)).resolve()
     yield Path(find_spec("attention").origin).resolve().parents[1]
 
 
@@ -75,22 +77,20 @@ def limit_memory() -> None:
 
 def restrict(folder: Path) -> None:
     """Raises OSError where the system refuses, ValueError where it would not help."""
-    course = Path(__file__).resolve().parent
-    places = list(readable())
-    if opened := [place for place in places if course.is_relative_to(place)]:
+    paths = list(readable())
+    if around := [path for path in paths if SOLUTIONS.is_relative_to(path)]:
         raise ValueError(
-            f"Python's packages lie in {opened[0]}, and so do the solutions in {course}: the "
+            f"Python's packages lie in {around[0]}, and so do the solutions in {SOLUTIONS}: the "
             "sandbox cannot open the one without the other. Put the environment into .venv."
         )
     seccomp.give_up_privileges()
-    landlock.restrict(places, [folder, Path("/dev/null")])
+    landlock.restrict(paths, [folder, Path("/dev/null")])
     seccomp.restrict()
 
 
 def main() -> None:
     mode = sys.argv.pop(1)
-    repository = str(Path(__file__).resolve().parents[1])
-    sys.path[:] = [place for place in sys.path if place not in ("", repository)]
+    sys.path[:] = [path for path in sys.path if path not in ("", str(REPOSITORY))]
     os.environ.pop("PYTHONPATH", None)
     limit()
     if mode == "full":

@@ -5,7 +5,7 @@ import zipfile
 
 import pytest
 
-from assignments.collect import LARGEST, files_in, students
+from assignments.intake.files import LARGEST, files_in, students
 
 NOTEBOOK = "1-projection.ipynb"
 
@@ -82,21 +82,21 @@ BESIDE = {"__MACOSX/._x.ipynb": b"", ".DS_Store": b"", "ada/.ipynb_checkpoints/x
 def test_layouts(layout, packed, tmp_path):
     """The same as a folder and as a zip of it; what a system puts beside it is left out."""
     files, expected = LAYOUTS[layout]
-    place = tmp_path / "in"
+    folder = tmp_path / "in"
     if packed:
-        place = tmp_path / "all.zip"
-        place.write_bytes(zipped(files | BESIDE))
+        folder = tmp_path / "all.zip"
+        folder.write_bytes(zipped(files | BESIDE))
     else:
         for name, data in (files | BESIDE).items():
-            (place / name).parent.mkdir(parents=True, exist_ok=True)
-            (place / name).write_bytes(data)
-    found = list(files_in(place))
-    assert not [file for file in found if file.unread]
-    named = students(found, dict.fromkeys(found, "1-projection"))
-    assert sorted(named.values()) == sorted(expected)
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(data)
+    files_read = list(files_in(folder))
+    assert not [file for file in files_read if file.unread]
+    names = students(files_read, dict.fromkeys(files_read, "1-projection"))
+    assert sorted(names.values()) == sorted(expected)
 
 
-def test_what_cannot_be_read_is_told(tmp_path):
+def test_what_cannot_be_read_is_said(tmp_path):
     good = zipped({"x.ipynb": b"{" * 100})
     (tmp_path / "ada.zip").write_bytes(good[:40] + b"\0" * 60 + good[100:])
     nested = zipped({"x.ipynb": b"{"})
@@ -109,17 +109,17 @@ def test_what_cannot_be_read_is_told(tmp_path):
         archive.writestr("bomb.ipynb", bytes(LARGEST + 1))
     (tmp_path / "dave.zip").write_bytes(b"PK\3\4, and then something else")
     (tmp_path / "eve.docx").write_bytes(zipped({"word/document.xml": b"<w/>"}))
-    told = {file.parts[0]: file.unread for file in files_in(tmp_path)}
-    print(told)
-    assert told["ada.zip"].startswith("it cannot be taken out of its zip")
-    assert told["bob.zip"] == "too many zips within zips"
-    assert told["dave.zip"].startswith("the zip cannot be read")
-    assert told["eve.docx"] == ""  # one file, which is no notebook
-    assert told["large.ipynb"] == told["carol.zip"] == "the file has 50 MB, and 50 MB are read"
+    unread = {file.parts[0]: file.unread for file in files_in(tmp_path)}
+    print(unread)
+    assert unread["ada.zip"].startswith("it cannot be taken out of its zip")
+    assert unread["bob.zip"] == "too many zips within zips"
+    assert unread["dave.zip"].startswith("the zip cannot be read")
+    assert unread["eve.docx"] == ""  # one file, which is no notebook
+    assert unread["large.ipynb"] == unread["carol.zip"] == "the file has 50 MB, and 50 MB are read"
 
 
 def test_names_that_are_paths(tmp_path):
     (tmp_path / "all.zip").write_bytes(zipped({"../../evil.ipynb": b"{", "/etc/x.ipynb": b"{"}))
-    found = list(files_in(tmp_path / "all.zip"))
-    named = students(found, {})
-    assert sorted(named.values()) == ["etc", "evil"]
+    files = list(files_in(tmp_path / "all.zip"))
+    names = students(files, {})
+    assert sorted(names.values()) == ["etc", "evil"]

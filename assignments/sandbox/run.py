@@ -18,7 +18,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_output
 from traitlets import Unicode
 
-from assignments.course import ROOT, grade_id
+from assignments.course import ROOT, cell_name
 
 CELL_SECONDS = 30
 NOTEBOOK_SECONDS = 240
@@ -42,7 +42,14 @@ class Kernel(AsyncKernelManager):
 
     @property
     def kernel_spec(self) -> KernelSpec:
-        command = [sys.executable, "-m", "assignments.kernel", self.mode, "-f", "{connection_file}"]
+        command = [
+            sys.executable,
+            "-m",
+            "assignments.sandbox.kernel",
+            self.mode,
+            "-f",
+            "{connection_file}",
+        ]
         return KernelSpec(argv=command, display_name="Python 3", language="python")
 
 
@@ -109,17 +116,17 @@ async def run(notebook: NotebookNode, mode: str) -> list[str]:
             notebook.cells[stopped.cell].outputs = [failure(stopped.why)]
     else:
         mark_rest(notebook, left_out, "was not run: kernel after kernel had ended")
-    return [f"{called(notebook, place)} {why}" for place, why in sorted(left_out.items())]
+    return [f"{cell_name(notebook, index)} {why}" for index, why in sorted(left_out.items())]
 
 
 async def run_once(
     notebook: NotebookNode, mode: str, left_out: dict[int, str], deadline: float
 ) -> None:
-    for place, cell in enumerate(notebook.cells):
+    for index, cell in enumerate(notebook.cells):
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
-            if place in left_out:
-                cell.outputs = [failure(left_out[place])]
+            if index in left_out:
+                cell.outputs = [failure(left_out[index])]
     # The folder's name is short: the path of a socket has 107 characters at most.
     with tempfile.TemporaryDirectory(prefix="kernel-", ignore_cleanup_errors=True) as folder:
         kernel = Kernel(
@@ -143,31 +150,31 @@ async def run_once(
             store_widget_state=False,
             extra_arguments=["--HistoryManager.hist_file=:memory:"],
         )
-        with tempfile.TemporaryFile() as told:
+        with tempfile.TemporaryFile() as log:
             watching = None
             try:
-                await start(kernel, client, folder, told)
+                await start(kernel, client, folder, log)
                 watching = asyncio.create_task(watch(kernel, folder))
-                for place, cell in enumerate(notebook.cells):
-                    if cell.cell_type != "code" or place in left_out or not cell.source.strip():
+                for index, cell in enumerate(notebook.cells):
+                    if cell.cell_type != "code" or index in left_out or not cell.source.strip():
                         continue
                     if monotonic() > deadline:
                         why = f"was not run: the notebook's {NOTEBOOK_SECONDS} s were over"
                         mark_rest(notebook, left_out, why)
                         return
                     try:
-                        await run_cell(client, cell, place, left_out)
+                        await run_cell(client, cell, index, left_out)
                     finally:
                         why = watching.result() if watching.done() else excess(kernel, folder)
                         if why:
-                            raise Stopped(place, f"{why}, so that its kernel was ended")
+                            raise Stopped(index, f"{why}, so that its kernel was ended")
             finally:
                 await end(kernel, client)
                 if watching:
                     watching.cancel()
 
 
-async def start(kernel: Kernel, client: Client, folder: str, told: object) -> None:
+async def start(kernel: Kernel, client: Client, folder: str, log: object) -> None:
     try:
         await kernel.start_kernel(
             env={
@@ -181,33 +188,33 @@ async def start(kernel: Kernel, client: Client, folder: str, told: object) -> No
                 "PYTHONDONTWRITEBYTECODE": "1",
             },
             cwd=folder,
-            stdout=told,
-            stderr=told,
+            stdout=log,
+            stderr=log,
             extra_arguments=client.extra_arguments,
         )
         await client.async_start_new_kernel_client()
     except RuntimeError as error:
-        told.seek(0)
-        lines = told.read().decode(errors="replace").strip().splitlines()
+        log.seek(0)
+        lines = log.read().decode(errors="replace").strip().splitlines()
         raise RuntimeError(f"no kernel starts: {lines[-1] if lines else error}") from None
 
 
 async def run_cell(
-    client: Client, cell: NotebookNode, place: int, left_out: dict[int, str]
+    client: Client, cell: NotebookNode, index: int, left_out: dict[int, str]
 ) -> None:
     try:
-        await client.async_execute_cell(cell, place)
+        await client.async_execute_cell(cell, index)
     except DeadKernelError:
-        raise Stopped(place, "ended its kernel") from None
+        raise Stopped(index, "ended its kernel") from None
     except CellTimeoutError:
-        raise Stopped(place, "could not be stopped, so that its kernel was ended") from None
-    reply = client.replies[place]
+        raise Stopped(index, "could not be stopped, so that its kernel was ended") from None
+    reply = client.replies[index]
     if reply["status"] == "ok":
         return
     if reply["ename"] == "Timeout":
-        left_out[place] = f"was stopped after {CELL_SECONDS} s"
+        left_out[index] = f"was stopped after {CELL_SECONDS} s"
         cell.outputs = [o for o in cell.outputs if o.output_type != "error"]
-        cell.outputs.append(failure(left_out[place]))
+        cell.outputs.append(failure(left_out[index]))
     elif not any(output.output_type == "error" for output in cell.outputs):
         cell.outputs.append(failure(f"raised {reply['ename']}: {reply['evalue'][:ERROR]}"))
 
@@ -263,17 +270,12 @@ async def end(kernel: Kernel, client: Client) -> None:
 
 def mark_rest(notebook: NotebookNode, left_out: dict[int, str], why: str) -> None:
     """Give every cell that was not run an error: nbgrader counts silence as right."""
-    for place, cell in enumerate(notebook.cells):
+    for index, cell in enumerate(notebook.cells):
         not_run = cell.cell_type == "code" and cell.source.strip() and cell.execution_count is None
-        if not_run and place not in left_out:
+        if not_run and index not in left_out:
             cell.outputs = [failure(why)]
-            left_out[place] = why
+            left_out[index] = why
 
 
 def failure(why: str) -> NotebookNode:
     return new_output("error", ename=NOT_GRADED, evalue=why, traceback=[f"This cell {why}."])
-
-
-def called(notebook: NotebookNode, place: int) -> str:
-    name = grade_id(notebook.cells[place])
-    return f"`{name}`" if name else f"cell {place + 1}"

@@ -8,7 +8,7 @@ kernel. Where a newer Landlock denies them, too, there are two walls.
 
 seccomp's filter allows what it names. `calls` are the best known of those that it therefore denies;
 a row without them is denied by an argument of a call that is allowed, or by Landlock or a limit.
-tests/assignments/test_sandbox.py tries every row, with this kernel's Landlock and with version 1.
+sandbox/test_denied.py in the tests tries every row, with this kernel's Landlock and with version 1.
 """
 
 from typing import NamedTuple

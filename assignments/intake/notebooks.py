@@ -1,0 +1,215 @@
+"""Read the notebooks that were handed in: whose, of which assignment, and which are graded."""
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_raw_cell
+
+from assignments.course import SEED, SEED_CELL, grade_id, is_test, named_cells
+from assignments.intake.files import File, files_in, students
+
+NEW_CELL = {"code": new_code_cell, "markdown": new_markdown_cell, "raw": new_raw_cell}
+
+
+@dataclass
+class Submission:
+    """A file, and what became of it.
+
+    remarks: what there is to say about the file and its run, in words.
+    feedback: what the tests said that failed.
+    graded: whether it has marks.
+    """
+
+    file: File
+    notebook: NotebookNode | None = None
+    assignment: str = ""
+    student: str = ""
+    remarks: list[str] = field(default_factory=list)
+    feedback: list[str] = field(default_factory=list)
+    graded: bool = False
+
+    @property
+    def reason(self) -> str:
+        return "; ".join(self.remarks)
+
+
+def take_in(folder: Path) -> list[Submission]:
+    """Every file in a folder or a zip, and its notebook where it is one."""
+    submissions = []
+    for file in files_in(folder):
+        submission = Submission(file)
+        try:
+            if file.unread:
+                raise ValueError(file.unread)
+            submission.notebook = read(file.data)
+        except ValueError as error:
+            submission.remarks.append(str(error))
+        submissions.append(submission)
+    return submissions
+
+
+def class_seed(submissions: list[Submission]) -> int:
+    """The seed that most notebooks were handed out with."""
+    seeds = Counter(
+        seed for submission in submissions if submission.notebook
+        if (seed := seed_of(submission.notebook)) is not None
+    )  # fmt: skip
+    if not seeds:
+        return 0
+    seed, count = seeds.most_common(1)[0]
+    print(f"The class's seed is {seed}, as in {count} of {seeds.total()} notebooks.")
+    return seed
+
+
+def identify(
+    submissions: list[Submission], releases: dict[str, NotebookNode], only: str | None
+) -> list[Submission]:
+    """Find each notebook's assignment and student, and which of a student's files is graded.
+
+    Returns:
+        The submissions without what a student put beside a notebook, such as a picture. Those that
+        are not graded have lost their notebook, and a remark says why.
+    """
+    for submission in submissions:
+        if submission.notebook is None:
+            continue
+        try:
+            submission.assignment = recognise(submission.notebook, releases)
+        except ValueError as error:
+            submission.notebook = None
+            submission.remarks.append(str(error))
+    student_of = students(
+        [submission.file for submission in submissions],
+        {s.file: s.assignment for s in submissions if s.assignment},
+    )
+    same_student = {}
+    for submission in submissions:
+        submission.student = student_of[submission.file]
+        if only and submission.assignment not in ("", only):
+            submission.notebook = None
+            submission.remarks.append(f"this is {submission.assignment}, and {only} was graded")
+        elif submission.notebook:
+            key = submission.student, submission.assignment
+            same_student.setdefault(key, []).append(submission)
+    for rivals in same_student.values():
+        *older, last = sorted(rivals, key=lambda rival: (rival.file.changed, rival.file.name))
+        for rival in older:
+            rival.notebook = None
+            same = rival.file.data == last.file.data
+            rival.remarks.append(
+                f"of {len(rivals)} files of this student the "
+                f"{'same' if same else 'newer'} {last.file.name} was graded"
+            )
+        if older:
+            last.remarks.append(f"of {len(rivals)} files of this student this is the newest")
+    with_notebook = {submission.student for submission in submissions if submission.assignment}
+    return [
+        s for s in submissions
+        if s.assignment or is_meant(s) or s.student not in with_notebook
+    ]  # fmt: skip
+
+
+def is_meant(submission: Submission) -> bool:
+    """Whether a file that is no notebook was meant to be one."""
+    return ".ipynb" in submission.file.parts[-1].lower()
+
+
+def read(data: bytes) -> NotebookNode:
+    """The notebook, with its cells' sources, nbgrader's metadata and pictures, and no more.
+
+    Raises:
+        ValueError: why it is none, in words.
+    """
+    if not data.strip():
+        raise ValueError("the file is empty")
+    if data.startswith(b"%PDF"):
+        raise ValueError("this is a PDF, not a notebook")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ValueError("this is not a notebook: it is not text") from None
+    try:
+        raw = json.loads(text)
+    except json.JSONDecodeError as error:
+        why = f"it breaks off or is damaged in line {error.lineno} ({error.msg})"
+        if not text.lstrip().startswith("{"):
+            why = "it is not the file that Jupyter saves"
+        raise ValueError(f"this does not parse as a notebook: {why}") from None
+    except RecursionError:
+        raise ValueError("this does not parse as a notebook: it is nested too deeply") from None
+    if not isinstance(raw, dict) or not ("cells" in raw or "worksheets" in raw):
+        raise ValueError("this is not a notebook: it has no cells")
+    try:
+        notebook = nbformat.reads(text, as_version=4)
+        cells = [clean(cell, number) for number, cell in enumerate(notebook.cells, start=1)]
+    except Exception as error:  # nbformat takes for granted what a hand-edited file may lack
+        raise ValueError(
+            f"this does not parse as a notebook: {type(error).__name__}, {error}"
+        ) from None
+    return new_notebook(
+        cells=cells,
+        metadata={
+            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+            "language_info": {"name": "python"},
+        },
+    )
+
+
+def clean(cell: NotebookNode, number: int) -> NotebookNode:
+    source = cell.source if isinstance(cell.source, str) else "".join(cell.source)
+    cleaned = NEW_CELL[cell.cell_type](source, id=f"cell-{number}")
+    if name := grade_id(cell):
+        cleaned.metadata.nbgrader = {"grade_id": name}
+    if "attachments" in cell:
+        cleaned.attachments = cell.attachments
+    return cleaned
+
+
+def recognise(notebook: NotebookNode, releases: dict[str, NotebookNode]) -> str:
+    """The assignment of a notebook, by nbgrader's names of its cells and the text of its tests.
+
+    A cell that has lost its metadata and still holds the text of a locked cell gets its name back.
+
+    Raises:
+        ValueError: it is none of these.
+    """
+    texts = {
+        cell.source.strip(): (name, grade_id(cell))
+        for name, release in releases.items()
+        for cell in release.cells
+        if is_test(cell)
+    }
+    by_text = [
+        texts[cell.source.strip()] for cell in notebook.cells if cell.source.strip() in texts
+    ]
+    names = {grade_id(cell) for cell in notebook.cells} - {None, SEED_CELL}
+    score = {
+        name: len(names & named_cells(release).keys())
+        + sum(theirs == name for theirs, _ in by_text)
+        for name, release in releases.items()
+    }
+    best = max(score, key=score.get)
+    if not score[best]:
+        raise ValueError(
+            f"this is none of the assignments here: its cells are called {', '.join(sorted(names))}"
+            if names
+            else "this is not the notebook that was handed out, or it was saved by a program that "
+            "drops what nbgrader knows of the cells"
+        )
+    for cell in notebook.cells:
+        name, test = texts.get(cell.source.strip(), ("", ""))
+        if name == best and grade_id(cell) is None:
+            cell.metadata.nbgrader = {"grade_id": test}
+    return best
+
+
+def seed_of(notebook: NotebookNode) -> int | None:
+    """The class's seed that a notebook was handed out with."""
+    for cell in notebook.cells:
+        if grade_id(cell) == SEED_CELL and (match := SEED.search(cell.source)):
+            return int(match[1])
+    return None

@@ -1,0 +1,62 @@
+"""A notebook that misbehaves is still run, and its other cells are graded."""
+
+import pytest
+
+from assignments.sandbox import landlock, run, seccomp
+from tests.assignments.sandbox.conftest import outputs
+
+pytestmark = pytest.mark.skipif(
+    not (landlock.version() and seccomp.available()), reason="this system has no Landlock"
+)
+
+
+def test_a_cell_that_ends_its_kernel_loses_no_other(monkeypatch):
+    monkeypatch.setattr(run, "CELL_SECONDS", 3)
+    remarks, said = outputs(
+        [
+            "x = 1",
+            "import os; os._exit(0)",
+            "while True: pass",
+            "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass",
+            "x + 1",
+        ]
+    )
+    print(remarks)
+    assert remarks == [
+        "cell 2 ended its kernel",
+        "cell 3 was stopped after 3 s",
+        "cell 4 could not be stopped, so that its kernel was ended",
+    ]
+    assert [text.split(":")[0] for text in said[1:4]] == ["NotGraded"] * 3
+    assert said[4] == "2"
+
+
+def test_kernel_after_kernel():
+    remarks, said = outputs(["import os; os._exit(0)"] * 6 + ["1"])
+    assert len(remarks) == 7
+    assert sum("ended its kernel" in remark for remark in remarks) == run.STARTS
+    assert all(text.startswith("NotGraded") for text in said)
+
+
+def test_the_notebooks_time_is_over(monkeypatch):
+    monkeypatch.setattr(run, "NOTEBOOK_SECONDS", 8)
+    monkeypatch.setattr(run, "CELL_SECONDS", 6)
+    remarks, said = outputs(["while True: pass", "while True: pass", "1"])
+    print(remarks)
+    assert len(remarks) == 3 and all(text.startswith("NotGraded") for text in said)
+
+
+def test_a_flood_is_cut_off():
+    remarks, said = outputs(
+        [
+            "for i in range(300): print('x' * 10_000)",
+            "print('x' * 40_000_000)",
+            "raise ValueError('y' * 1_000_000)",
+            "1",
+        ]
+    )
+    sizes = [len(text) for text in said]
+    print(remarks, sizes)
+    assert sizes[0] < 2 * run.OUTPUT and said[0].endswith("(the rest is cut off)\n")
+    assert sizes[1] < 2 * run.OUTPUT and sizes[2] < 2 * run.ERROR
+    assert said[3] == "1"

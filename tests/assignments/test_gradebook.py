@@ -1,0 +1,65 @@
+"""Marks by machine and by hand: a warning costs none, and what was given by hand stays."""
+
+import re
+
+import nbformat
+import pytest
+from nbgrader.api import Gradebook
+
+from assignments.grade import grade
+from assignments.sandbox import landlock
+from tests.assignments.conftest import source
+from tests.assignments.submissions import reference_answers, submission
+
+NAME = "6-capstone"
+WARNING = """
+
+without_warning = {0}
+def {0}(*arguments, **named):
+    import sys
+    print("careful", file=sys.stderr)
+    return without_warning(*arguments, **named)
+"""
+
+pytestmark = pytest.mark.skipif(not landlock.version(), reason="this system has no Landlock")
+
+
+@pytest.fixture(scope="module")
+def graded(released, tmp_path_factory):
+    """Ada and Bob answer all; an answer of Bob's prints a warning."""
+    folder = tmp_path_factory.mktemp("graded")
+    notebook = nbformat.read(released / f"{NAME}.ipynb", as_version=4)
+    answers = reference_answers(source(NAME)) | {"explain": "Because a < b."}
+    function = re.search(r"def (\w+)", answers["torch-mask"])[1]
+    warned = answers | {"torch-mask": answers["torch-mask"] + WARNING.format(function)}
+    (folder / "in").mkdir()
+    for name, cells in {"ada": answers, "bob": warned}.items():
+        nbformat.write(submission(notebook, cells), folder / "in" / f"{name}.ipynb")
+    return folder, grade(folder / "in", folder / "grades")
+
+
+def test_a_warning_costs_nothing(graded):
+    folder, rows = graded
+    assert [row["points"] for row in rows] == ["15", "15"]
+    page = (folder / "grades/feedback/bob" / NAME / f"{NAME}.html").read_text("utf-8")
+    assert "careful" in page
+
+
+def test_marks_given_by_hand_stay(graded):
+    folder, rows = graded
+    assert [row["status"] for row in rows] == ["to be graded by hand"] * 2
+    assert [row["by_hand"] for row in rows] == ["explain"] * 2
+    with Gradebook(f"sqlite:///{folder}/grades/gradebook.db", "attention") as gradebook:
+        mark = gradebook.find_grade("explain", NAME, NAME, "ada")
+        mark.manual_score, mark.needs_manual_grade = 3.5, False
+        gradebook.find_comment("explain", NAME, NAME, "ada").manual_comment = "Which word?"
+        gradebook.db.commit()
+    # What Bob hands in a second time is looked at a second time.
+    late = nbformat.read(folder / "in/bob.ipynb", as_version=4)
+    late.cells[-1].source += " "
+    nbformat.write(late, folder / "in/bob.ipynb")
+    ada, bob = grade(folder / "in", folder / "grades")
+    assert (ada["status"], ada["points"], ada["explain"]) == ("graded", "18.5", "3.5")
+    assert bob["status"] == "to be graded by hand" and bob["explain"] == ""
+    page = (folder / "grades/feedback/ada" / NAME / f"{NAME}.html").read_text("utf-8")
+    assert "Which word?" in page and "Score: 18.5 / 20.0" in page
