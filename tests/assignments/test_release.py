@@ -1,5 +1,6 @@
 """What is handed out holds no answer, is the same twice, and works where it is unpacked."""
 
+import ast
 import re
 import zipfile
 
@@ -11,7 +12,7 @@ from traitlets.config import Config
 from assignments.course import SEED_CELL, grade_id, with_seed
 from assignments.release import main, release
 from attention.checks.inputs import Numbers
-from tests.assignments.conftest import NAMES, SEED, source
+from tests.assignments.conftest import NAMES, SEED, answers, source
 from tools.kernels import unix_sockets
 
 REGION = re.compile(
@@ -24,7 +25,9 @@ def secrets(name: str) -> set[str]:
     hidden, shown = set(), set()
     for cell in source(name).cells:
         hidden |= {
-            line.strip() for found in REGION.finditer(cell.source) for line in lines(found["text"])
+            line.strip()
+            for region in REGION.finditer(cell.source)
+            for line in lines(region["text"])
         }
         shown |= {line.strip() for line in lines(REGION.sub("", cell.source))}
     return hidden - shown
@@ -55,6 +58,20 @@ def test_no_answer_is_handed_out(released, name):
         assert set(cell.metadata) <= {"nbgrader", "deletable", "editable", "tags"}
         if cell.cell_type == "code":
             assert cell.outputs == [] and cell.execution_count is None
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_its_checks_come_from_one_module(name):
+    """Whoever writes an assignment finds all in `attention.checks.tasks`, wherever it moves."""
+    cells = [cell.source for cell in source(name).cells if cell.cell_type == "code"]
+    known = answers(name)
+    modules = {
+        node.module
+        for code in [*cells, *(answer.code for answer in (*known.MISTAKES, *known.RIGHT))]
+        for node in ast.walk(ast.parse(code))
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("attention.checks")
+    }
+    assert modules == {"attention.checks.tasks"}
 
 
 def test_only_student_versions_lie_there(released):

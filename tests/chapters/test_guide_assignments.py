@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from assignments.course import SOURCE
-from assignments.run import CELL_SECONDS, NOTEBOOK_SECONDS
+from assignments.sandbox.run import CELL_SECONDS, ENTRIES, FOLDER, NOTEBOOK_SECONDS
 from attention import split_heads
 from attention.checks import check_split_heads, splitting
 from tools.check import STEPS
@@ -58,6 +58,7 @@ def test_every_file_that_is_named_exists(guide):
 
 def test_the_limits_are_those_of_the_kernel():
     assert f"run for {CELL_SECONDS} seconds and a notebook for {NOTEBOOK_SECONDS};" in TEXT
+    assert f"more than {FOLDER // 2**20} MB\nor {ENTRIES:,} files into its folder" in TEXT
 
 
 def test_the_example_of_an_assignment_runs():

@@ -5,7 +5,8 @@
     if ask(my_mask, n_queries=3, n_keys=5).shape != (3, 5):
         not_yet("my_mask", "The mask must be (n_queries, n_keys).")
 
-Everything here ends in `NotYet`, which a notebook shows as its words alone.
+A test that fails ends in `NotYet`, which a notebook shows as its words alone. An assignment imports
+from here alone: the seven checks, and what they are made of, stand here too.
 """
 
 from collections.abc import Callable, Iterable
@@ -14,11 +15,44 @@ from typing import Any
 
 from torch import Tensor
 
+from . import (
+    check_causal_mask,
+    check_merge_heads,
+    check_multi_head_attention,
+    check_padding_mask,
+    check_projection,
+    check_scaled_dot_product_attention,
+    check_split_heads,
+)
 from .bank import Bank
+from .comparing import difference, same
 from .examining import Task, examine
-from .inputs import Case
+from .inputs import Case, Numbers
+from .multihead_bank import BANK as MULTI_HEAD_BANK
+from .multihead_bank import whole
 from .result import Result
 from .running import about_error, learners_outcome
+
+__all__ = [
+    "MULTI_HEAD_BANK",
+    "Case",
+    "Numbers",
+    "about_error",
+    "ask",
+    "call",
+    "check_causal_mask",
+    "check_merge_heads",
+    "check_multi_head_attention",
+    "check_padding_mask",
+    "check_projection",
+    "check_scaled_dot_product_attention",
+    "check_split_heads",
+    "difference",
+    "expect",
+    "not_yet",
+    "same",
+    "whole",
+]
 
 
 def not_yet(task: str, *paragraphs: str) -> None:
