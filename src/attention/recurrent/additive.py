@@ -1,18 +1,19 @@
 """Additive attention: a small network with one hidden layer compares a query with a key.
 
-Scaled dot-product attention scores a pair by one product. Here both are projected to `hidden_dim`
-columns, added, bent by tanh and weighed by a vector: v · tanh(W_q · query + W_k · key). Query and
-key may therefore differ in width, and no score needs scaling, since tanh keeps every hidden unit
-between -1 and 1. Softmax and weighted sum are the same. The price is a hidden layer for every
-pair: query · key · hidden_dim numbers to compute and, in training, to hold, where the dot product
-is one matrix product that leaves query · key numbers.
+Scaled dot-product attention scores a pair by a dot product. Here query and key are projected to
+`hidden_dim` columns and added, and the score is v · tanh(W_q · query + W_k · key). Query and key
+may therefore differ in width. No score needs scaling, since tanh keeps every hidden unit between -1
+and 1. Softmax and weighted sum are the same.
+
+The price is a hidden layer for every pair: query · key · hidden_dim numbers to compute and to hold.
+The dot product is one matrix product, which leaves query · key numbers.
 """
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attention.arguments import require_same_sequences, require_size, require_vectors
+from attention.arguments import require_mask, require_same_sequences, require_size, require_vectors
 from attention.dot_product import masked_softmax
 
 
@@ -29,8 +30,9 @@ class AdditiveAttention(nn.Module):
         hidden_dim: how many hidden units compare a query with a key.
 
     Cost:
-        O(query · key · hidden_dim) for the scores, in time and memory, beside the projections,
-        O(query · query_dim · hidden_dim + key · key_dim · hidden_dim).
+        O(query · key · (hidden_dim + d_value)) time and O(query · key · hidden_dim) memory, and for
+        the projections O(query · query_dim · hidden_dim + key · key_dim · hidden_dim) time. With
+        `projected_key` the second of these is not paid.
 
     Source:
         Bahdanau, Cho and Bengio 2014, §3.1 and appendix A.1.2.
@@ -74,9 +76,8 @@ class AdditiveAttention(nn.Module):
             mask: boolean, True = may attend; (query, key), or three axes that broadcast to (batch,
                 query, key): there is no axis of heads, so take padding_mask(ids, pad_id)[:, 0]. A
                 query that may attend to nothing gets weights 0 and context 0.
-            projected_key: `w_k(key)`, (batch, key, hidden_dim), from a caller that asks the same
-                keys again and again, as a decoder does at every step (appendix A.1.2); computed
-                here unless given.
+            projected_key: `w_k(key)`, (batch, key, hidden_dim), from a caller that attends to the
+                same keys several times (appendix A.1.2); computed here unless given.
 
         Returns:
             context (batch, query, d_value) and weights (batch, query, key).
@@ -90,9 +91,20 @@ class AdditiveAttention(nn.Module):
         require_vectors("key", key, "batch key key_dim", last=self.key_dim)
         require_vectors("value", value, "batch key d_value")
         require_same_sequences(query, key, value)
+        if mask is not None:
+            require_mask(mask, (*query.shape[:2], key.shape[1]))
         if projected_key is None:
             projected_key = self.w_k(key)
+        return self.attend(query, projected_key, value, mask)
 
+    def attend(
+        self,
+        query: Float[Tensor, "batch query query_dim"],
+        projected_key: Float[Tensor, "batch key hidden_dim"],
+        value: Float[Tensor, "batch key d_value"],
+        mask: Bool[Tensor, "..."] | None,
+    ) -> tuple[Float[Tensor, "batch query d_value"], Float[Tensor, "batch query key"]]:
+        """`forward` for projected keys, without its argument checks."""
         # W_q · query once per query and W_k · key once per key: only their sum is made per pair.
         pairs = self.w_q(query)[:, :, None] + projected_key[:, None]  # (batch, query, key, hidden)
         scores = self.v(torch.tanh(pairs)).squeeze(-1)  # (batch, query, key)

@@ -1,11 +1,13 @@
-"""Local attention: a query looks at the keys in a window around one position, p.
+"""Local attention: a query attends to the keys in a window around one position, p.
 
-Luong attention compares a query with every key. Here it compares it only with the keys from p - D
-to p + D. *Monotonic* alignment takes p = t, the query's own position: both sequences run side by
-side. *Predictive* alignment computes p from the query, S · sigmoid(v · tanh(W · query)), anywhere
-in a sequence of S keys; a Gaussian around p then favours the keys near it, and through the Gaussian
-p is learned, since the choice of a window itself has no gradient. The keys of each window are
-gathered, so that time and memory grow with the window's 2D + 1 keys and not with the sequence.
+Luong attention compares a query with every key; here only with the keys from p - D to p + D.
+*Monotonic* alignment takes p = t, the query's own position. *Predictive* alignment computes p from
+the query, S · sigmoid(v · tanh(W · query)), which can lie anywhere in a sequence of S keys. A
+Gaussian around p then favours the keys near it. p is learned through the Gaussian, because the
+choice of the window's keys has no gradient.
+
+The keys of each window are gathered. Time and memory for a query grow with the 2D + 1 keys of its
+window and not with the sequence.
 """
 
 from typing import Literal
@@ -21,13 +23,13 @@ from attention.recurrent.luong import LuongAttention
 class LocalAttention(nn.Module):
     """Luong attention within the window [p - D, p + D] of each query.
 
-    Only predictive weights are multiplied by the Gaussian exp(-(s - p)² / 2σ²) with σ = D / 2,
-    after the softmax, so that their sum is less than 1. Parameters by name: those of `attention`, a
-    `LuongAttention`; for predictive alignment `w_p.weight` (query_dim, query_dim) and `v_p.weight`
-    (1, query_dim).
+    Predictive alignment multiplies the weights, after the softmax, by the Gaussian exp(-(s - p)² /
+    2σ²) with σ = D / 2, so that their sum is less than 1. Parameters by name: those of `attention`,
+    a `LuongAttention`; for predictive alignment also `w_p.weight` (query_dim, query_dim) and
+    `v_p.weight` (1, query_dim).
 
     Args:
-        query_dim, key_dim, score: as for `LuongAttention`, which is `attention` here.
+        query_dim, key_dim, score: as for `LuongAttention`.
         half_width: D, the reach of the window to either side.
         alignment: "monotonic" or "predictive".
 
@@ -35,9 +37,10 @@ class LocalAttention(nn.Module):
         ValueError: for an alignment that does not exist, and as `LuongAttention` does.
 
     Cost:
-        O(query · D · key_dim) time and memory, for "concat" O(query · D · key_dim · query_dim)
-        time, and O(query · query_dim²) for the prediction. Weights to look at add query · key
-        zeros.
+        O(query · D · key_dim) time and memory. "general" adds O(query · query_dim · key_dim) time.
+        "concat" adds O(query · D · key_dim · query_dim) time and O(query · D · query_dim) memory,
+        since a key is projected once for each window that it lies in. The prediction adds O(query ·
+        query_dim²) time. Returned weights add query · key zeros.
 
     Source:
         Luong, Pham and Manning 2015, §3.2, equations 9 and 10.
@@ -88,8 +91,8 @@ class LocalAttention(nn.Module):
             mask: boolean, True = may attend; (query, key), or three axes that broadcast to (batch,
                 query, key). S ends at the last key that a query may attend to: padding does not
                 count. A query with no such key in its window gets weights 0 and context 0.
-            first_query: the position of the first query, for a decoder that asks step by step.
-                Matters for monotonic alignment. Positions of queries and keys are counted from 0.
+            first_query: the position of the first query, counted from 0 as the keys are, for a
+                decoder that attends step by step. It matters for monotonic alignment only.
             need_weights: False returns None for the weights, and no query × key tensor is made.
 
         Returns:
@@ -111,17 +114,17 @@ class LocalAttention(nn.Module):
         mask = mask.expand(*mask.shape[:-1], n_keys)
 
         p = self.positions(query, mask, first_query)[..., None]  # (batch, query, 1)
-        # From the first whole number in [p - D, p + D]. The last of these 2D + 1 lies outside where
-        # p is not a whole number, others before the first key or behind the last one.
+        # 2D + 1 whole numbers, from the first in [p - D, p + D]. The last of them is beyond p + D
+        # where p is not a whole number; others lie before the first key or behind the last one.
         window = (p - reach).ceil().long() + torch.arange(2 * reach + 1, device=key.device)
         inside = ((window - p).abs() <= reach) & (window >= 0) & (window < n_keys)
         window = window.clamp(0, n_keys - 1)  # (batch, query, window)
         inside &= mask.expand(batch, n_queries, n_keys).gather(-1, window)
         keys = key[torch.arange(batch, device=key.device)[:, None, None], window]
 
-        # Every query has keys of its own, so each is a batch of one query to `attention`.
+        # Every query has keys of its own, so each query becomes a batch entry of its own.
         keys, inside = keys.flatten(0, 1), inside.flatten(0, 1)[:, None]
-        context, weights = attention(query.flatten(0, 1)[:, None], keys, mask=inside)
+        context, weights = attention.attend(query.flatten(0, 1)[:, None], keys, keys, inside)
         if self.alignment == "predictive":
             gaussian = torch.exp(-2 * ((window - p) / reach) ** 2)  # σ = D/2, so 2σ² = D²/2
             weights = weights * gaussian.flatten(0, 1)[:, None]  # (batch · query, 1, window)
@@ -138,9 +141,7 @@ class LocalAttention(nn.Module):
         mask: Bool[Tensor, "... key"],
         first_query: int = 0,
     ) -> Shaped[Tensor, "batch query"]:
-        """query (batch, query, query_dim) and mask (…, key) -> each window's centre p (batch,
-        query).
-        """
+        """Return p, the centre of each query's window."""
         if self.alignment == "monotonic":
             t = torch.arange(first_query, first_query + query.shape[1], device=query.device)
             return t.expand(query.shape[:2])

@@ -1,12 +1,14 @@
 """Luong attention: three ways to score a query against a key, without scaling.
 
-*dot* is the bare product query · key, *general* puts a learned matrix between the two, query · W ·
-key, and *concat* is the additive score v · tanh(W · [query; key]). Scaled dot-product attention is
-*dot* divided by √d_key: without the division the scores of wide vectors spread, and softmax leaves
-almost everything to one key. *general* is what a single head computes with separate projections of
-query and key, W = W_qᵀ · W_k. Every query looks at every key (*global* attention in the paper; its
-*local* attention is in `local_attention`). The products cost as much as in scaled dot-product
-attention, *concat* as much as additive attention.
+*dot* is the product query · key. *general* puts a learned matrix between the two, query · W · key.
+*concat* is the additive score v · tanh(W · [query; key]). Scaled dot-product attention is *dot*
+divided by √d_key. Without the division the scores of wide vectors spread, and softmax gives almost
+all weight to one key. *general* is what a single head computes with separate projections of query
+and key, W = W_qᵀ · W_k.
+
+Every query attends to every key. The paper calls this *global* attention; its *local* attention is
+`LocalAttention`. *dot* and *general* cost as much as scaled dot-product attention, *concat* as much
+as additive attention.
 """
 
 from typing import Literal
@@ -14,8 +16,8 @@ from typing import Literal
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attention.arguments import require_same_sequences, require_size, require_vectors
-from attention.dot_product import scaled_dot_product_attention
+from attention.arguments import require_mask, require_same_sequences, require_size, require_vectors
+from attention.dot_product import attend
 from attention.recurrent.additive import AdditiveAttention
 
 
@@ -23,8 +25,8 @@ class LuongAttention(nn.Module):
     """softmax over keys of score(query, key), then the weighted sum of the values.
 
     Parameters by name: for "general" `w.weight` (key_dim, query_dim), the paper's W_a transposed;
-    for "concat" those of its `AdditiveAttention`, ``additive``, whose w_q and w_k side by side are
-    W_a.
+    for "concat" those of ``additive``, an `AdditiveAttention`. Its w_q and w_k side by side are the
+    paper's W_a.
 
     Args:
         query_dim: the width of the queries.
@@ -36,8 +38,9 @@ class LuongAttention(nn.Module):
         ValueError: for a score that does not exist, and for "dot" with query_dim ≠ key_dim.
 
     Cost:
-        O(query · key · key_dim) time and O(query · key) memory; "general" adds O(query · query_dim
-        · key_dim) time, "concat" takes the time and memory of additive attention.
+        O(query · key · (key_dim + d_value)) time and O(query · key) memory. "general" adds O(query
+        · query_dim · key_dim) time. "concat" takes the time and memory of `AdditiveAttention` with
+        hidden_dim = query_dim.
 
     Source:
         Luong, Pham and Manning 2015, §3.1, equation 7 and the three scores below it.
@@ -47,7 +50,7 @@ class LuongAttention(nn.Module):
         >>> from attention import LuongAttention, scaled_dot_product_attention
         >>> attention = LuongAttention(query_dim=4, key_dim=4, score="dot")
         >>> query, key = torch.randn(2, 3, 4), torch.randn(2, 5, 4)
-        >>> context, weights = attention(query / 2, key)  # 2 = √d_key, which it does not divide by
+        >>> context, weights = attention(query / 2, key)  # 2 = √d_key
         >>> expected, _ = scaled_dot_product_attention(query, key, key)
         >>> torch.allclose(context, expected, atol=1e-6)
         True
@@ -105,11 +108,23 @@ class LuongAttention(nn.Module):
         require_vectors("key", key, "batch key key_dim", last=self.key_dim)
         require_vectors("value", value, "batch key d_value")
         require_same_sequences(query, key, value)
+        if mask is not None:
+            require_mask(mask, (*query.shape[:2], key.shape[1]))
+        return self.attend(query, key, value, mask)
+
+    def attend(
+        self,
+        query: Float[Tensor, "batch query query_dim"],
+        key: Float[Tensor, "batch key key_dim"],
+        value: Float[Tensor, "batch key d_value"],
+        mask: Bool[Tensor, "..."] | None,
+    ) -> tuple[Float[Tensor, "batch query d_value"], Float[Tensor, "batch query key"]]:
+        """`forward` without its argument checks."""
         if self.score == "concat":
-            return self.additive(query, key, value, mask)
+            return self.additive.attend(query, self.additive.w_k(key), value, mask)
         if self.score == "general":
             query = self.w(query)  # (batch, query, key_dim): query · W, once per query
-        return scaled_dot_product_attention(query, key, value, mask, scale=1.0)
+        return attend(query, key, value, mask, scale=1.0)
 
     def extra_repr(self) -> str:
         return f"query_dim={self.query_dim}, key_dim={self.key_dim}, score={self.score!r}"

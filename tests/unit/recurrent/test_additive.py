@@ -125,43 +125,6 @@ def test_names_and_repr():
     assert "query_dim=2, key_dim=3, hidden_dim=4" in repr(module)
 
 
-QUERY, KEY = torch.zeros(2, 3, 4), torch.zeros(2, 5, 6)
-MODULE = AdditiveAttention(4, 6, 8)
-REFUSED = {
-    "no hidden unit": (
-        lambda: AdditiveAttention(4, 6, 0),
-        ValueError,
-        "hidden_dim must be at least 1, got 0",
-    ),
-    "keys in place of queries": (
-        lambda: MODULE(KEY, KEY),
-        ValueError,
-        "the last axis of query must be query_dim=4, got 6 in shape (2, 5, 6)",
-    ),
-    "a query without its axis": (
-        lambda: MODULE(QUERY[:, 0], KEY),
-        ValueError,
-        "query must have shape (batch, query, query_dim), got 2 dimensions: (2, 4)",
-    ),
-    "values of another length": (
-        lambda: MODULE(QUERY, KEY, KEY[:, :4]),
-        ValueError,
-        "key and value must have the same length, one value for each key",
-    ),
-    "a mask with an axis of heads": (
-        lambda: MODULE(QUERY, KEY, mask=padding_mask(torch.ones(2, 5, dtype=torch.long), 0)),
-        ValueError,
-        "mask of shape (2, 1, 1, 5) does not broadcast to the scores = (2, 3, 5); "
-        "without an axis of heads, as padding_mask makes it, take mask[:, 0]",
-    ),
-    "a mask of numbers": (
-        lambda: MODULE(QUERY, KEY, mask=torch.ones(3, 5)),
-        TypeError,
-        "mask must be boolean, True = may attend, got torch.float32",
-    ),
-}
-
-
 def test_a_masked_key_stays_hidden_however_low_the_other_scores_are():
     attention = AdditiveAttention(query_dim=2, key_dim=2, hidden_dim=3)
     query, key = torch.ones(1, 1, 2), torch.ones(1, 3, 2)
@@ -173,9 +136,48 @@ def test_a_masked_key_stays_hidden_however_low_the_other_scores_are():
     torch.testing.assert_close(context, key[:, :1])
 
 
+QUERY, KEY = torch.zeros(2, 3, 4), torch.zeros(2, 5, 6)
+MODULE = AdditiveAttention(4, 6, 8)
+REFUSED = {
+    "no query_dim": (
+        lambda: AdditiveAttention(0, 6, 8),
+        "query_dim must be at least 1, got 0",
+    ),
+    "no key_dim": (
+        lambda: AdditiveAttention(4, 0, 8),
+        "key_dim must be at least 1, got 0",
+    ),
+    "no hidden unit": (
+        lambda: AdditiveAttention(4, 6, 0),
+        "hidden_dim must be at least 1, got 0",
+    ),
+    "keys in place of queries": (
+        lambda: MODULE(KEY, KEY),
+        "the last axis of query must be query_dim=4, got 6 in shape (2, 5, 6)",
+    ),
+    "queries in place of keys": (
+        lambda: MODULE(QUERY, QUERY),
+        "the last axis of key must be key_dim=6, got 4 in shape (2, 3, 4)",
+    ),
+    "values without a batch": (
+        lambda: MODULE(QUERY, KEY, KEY[0]),
+        "value must have shape (batch, key, d_value), got 2 dimensions: (5, 6)",
+    ),
+    "values of another length": (
+        lambda: MODULE(QUERY, KEY, KEY[:, :4]),
+        "key and value must have the same length, one value for each key",
+    ),
+    "a mask with an axis of heads": (
+        lambda: MODULE(QUERY, KEY, mask=padding_mask(torch.ones(2, 5, dtype=torch.long), 0)),
+        "mask of shape (2, 1, 1, 5) does not broadcast to the scores = (2, 3, 5); "
+        "without an axis of heads, as padding_mask makes it, take mask[:, 0]",
+    ),
+}
+
+
 @pytest.mark.usefixtures("as_a_reader")
 @pytest.mark.parametrize("name", REFUSED)
 def test_bad_input_is_refused_with_a_reason(name):
-    call, error, message = REFUSED[name]
-    with pytest.raises(error, match=re.escape(message)):
+    call, message = REFUSED[name]
+    with pytest.raises(ValueError, match=re.escape(message)):
         call()
