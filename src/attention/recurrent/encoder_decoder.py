@@ -1,26 +1,21 @@
-"""A recurrent encoder that reads a sentence both ways and keeps a state for every token.
+"""A recurrent encoder, and two recurrent decoders that attend to its states.
 
-Before attention, a decoder got one vector for the whole sentence. This encoder keeps a state for
-every token, made of one state that has read up to it from the left and one from the right, and a
-decoder (`recurrent_decoders`) asks these states anew at every step. Reading takes one step after
-the other, each of O(hidden_dim · (d_embedding + hidden_dim)), where self-attention takes all tokens
-at once.
+Before attention, a decoder got one vector for the whole sentence. `BidirectionalEncoder` keeps a
+state for every token, from two GRUs that read the sentence from either end, and a decoder attends
+to these states at every step. It writes one token per step, from its state, the token before and
+the context that attention returns. In training the token before is the correct one (teacher
+forcing); in use it is the one that the decoder wrote.
 
-How a recurrent decoder writes: its first state, teacher forcing, greedy choice.
+Bahdanau's decoder attends *before* its recurrence: the query is the previous state, s_{t-1}, and
+the context enters the step that computes s_t. Luong's attends *after* it: the query is the current
+state, s_t, and the output is computed from tanh(W_c · [context; s_t]). Its recurrence sees nothing
+of the context, unless *input feeding* hands it this vector at the next step.
 
-The decoder writes one token per step, from its state, from the token before and from what its
-attention returns. In training the token before is the right one, whatever the decoder would have
-written: teacher forcing. In use it is the decoder's own. Writing takes one step after the other,
-and the attention of all steps costs O(target · source · width).
-
-Two recurrent decoders with attention, which differ in the state that asks.
-
-Bahdanau's decoder asks *before* its recurrence: the previous state, s_{t-1}, attends to the encoded
-sentence, and the context enters the step that makes s_t. Luong's asks *after* it: the current
-state, s_t, attends, and context and state are combined by tanh(W_c · [context; s_t]) before the
-output. In Luong's the recurrence knows nothing of the attention, unless *input feeding* hands it
-the combined vector at the next step. A step costs O(width²) for the recurrence and one query to all
-keys: O(key · hidden_dim) in Bahdanau's, O(key · key_dim) with "dot" and "general" in Luong's.
+Reading and writing take one step after the other, where self-attention takes all tokens at once. A
+step of the encoder costs O(hidden_dim · (d_embedding + hidden_dim)). A step of a decoder costs
+O(width²) for the recurrence, O(width · vocab_size) for the logits, and one query to all keys, which
+is O(key · (hidden_dim + key_dim)) in Bahdanau's and with "concat", O(key · key_dim) with "dot" and
+"general".
 """
 
 from collections.abc import Callable
@@ -32,17 +27,20 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from attention.arguments import require_size, require_token_ids, require_vectors
+from attention.arguments import require_mask, require_size, require_token_ids, require_vectors
 from attention.embedding import TokenEmbedding
 from attention.recurrent.additive import AdditiveAttention
 from attention.recurrent.luong import LuongAttention
 
+Attend = Callable[[Tensor], tuple[Tensor, Tensor]]  # queries -> (context, weights)
+
 
 class BidirectionalEncoder(nn.Module):
-    """Two GRUs over the embedded tokens, one from each end; their states side by side.
+    """Two GRUs read the embedded tokens, one from each end; their states stand side by side.
 
-    Parameters by name: those of `embed` and of `gru`, an nn.GRU. It resets the state after its
-    product, r · (U · h), where the paper resets it before, U · (r · h).
+    Parameters by name: those of `embed`, a `TokenEmbedding`, and of `gru`, an nn.GRU. Deviation
+    from the paper: nn.GRU resets the state after its product, r · (U · h), the paper before it,
+    U · (r · h).
 
     Args:
         vocab_size: how many tokens the vocabulary has.
@@ -79,8 +77,8 @@ class BidirectionalEncoder(nn.Module):
 
         Returns:
             One state for every token, (batch, key, key_dim), where key_dim is 2 · hidden_dim. The
-            first half of the columns has read the tokens up to this one, the second half those from
-            it on. Padding is not read, and its rows are 0. Mask it.
+            first half of the columns has read the tokens up to this one, the second half this one
+            and those behind it. Padding is not read and its rows are 0; mask it in the decoder.
 
         Raises:
             ValueError: for padding in front of a token.
@@ -92,8 +90,8 @@ class BidirectionalEncoder(nn.Module):
                 f"token_ids has padding (pad_id={self.pad_id}) in front of a token; pad on the "
                 "right, as Vocabulary.encode_batch does"
             )
-        # Packing leaves out the padding, which the GRU from the right would else read first. It
-        # refuses a length of 0: of a sentence of nothing but padding, one token is read.
+        # Packing leaves out the padding, which the GRU from the right would otherwise read first.
+        # It refuses a length of 0, so one token is read of a sentence that is all padding.
         lengths = is_token.sum(1).clamp(min=1).cpu()
         x = self.embed(token_ids)
         packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
@@ -105,10 +103,10 @@ class BidirectionalEncoder(nn.Module):
 class RecurrentDecoder(nn.Module):
     """What `BahdanauDecoder` and `LuongDecoder` share: first state, teacher forcing, greedy choice.
 
-    Each of them brings two methods. `attend_to(encoded, mask)` returns the first state and a
-    function from queries to (context, weights). `step(embedded, state, attend)` takes the embedded
-    token of the step before and returns logits, weights and the next state. Parameters by name:
-    those of `embed`, a `TokenEmbedding`, and `w_s` (hidden_dim, key_dim / 2) with a bias.
+    Each of them adds two methods. `attend_to(encoded, mask)` returns the first state and a function
+    from queries to (context, weights). `step(embedded, state, attend)` takes the embedded token of
+    the step before and returns logits, weights and the next state. Parameters by name: those of
+    `embed`, a `TokenEmbedding`, and `w_s` (hidden_dim, key_dim / 2) with a bias.
 
     Args:
         vocab_size: how many tokens the vocabulary has.
@@ -130,11 +128,21 @@ class RecurrentDecoder(nn.Module):
         self.embed = TokenEmbedding(vocab_size, d_embedding, pad_id=pad_id)
         self.w_s = nn.Linear(key_dim // 2, hidden_dim)
 
+    def require_encoded(
+        self, encoded: Float[Tensor, "batch key key_dim"], mask: Bool[Tensor, "..."] | None
+    ) -> None:
+        """Require encoded tokens of width key_dim, and a mask that fits one query to them."""
+        require_vectors("encoded", encoded, "batch key key_dim", last=self.key_dim)
+        if mask is not None:
+            require_mask(mask, (encoded.shape[0], 1, encoded.shape[1]))
+
     def first_state(
         self, encoded: Float[Tensor, "batch key key_dim"]
     ) -> Float[Tensor, "batch hidden_dim"]:
-        """tanh(W_s · h), h the first token's state from the right, which has read all (A.2.2)."""
-        require_vectors("encoded", encoded, "batch key key_dim", last=self.key_dim)
+        """tanh(W_s · h), where h is the first token's state in the direction from the right.
+
+        That state has read the whole sentence (Bahdanau, Cho and Bengio 2014, appendix A.2.2).
+        """
         return torch.tanh(self.w_s(encoded[:, 0, self.key_dim // 2 :]))
 
     def forward(
@@ -143,7 +151,7 @@ class RecurrentDecoder(nn.Module):
         encoded: Float[Tensor, "batch key key_dim"],
         mask: Bool[Tensor, "..."] | None = None,
     ) -> tuple[Float[Tensor, "batch target vocab_size"], Float[Tensor, "batch target key"]]:
-        """Teacher forcing: the right token goes in at every step, whatever the step before said.
+        """Teacher forcing: every step is given the correct token before it.
 
         Args:
             token_ids: (batch, target), the start token first.
@@ -186,11 +194,11 @@ class RecurrentDecoder(nn.Module):
             mask: as for `forward`.
             start_id: the token that the first step is given.
             end_id: the token that ends a sentence.
-            max_length: the greatest number of tokens that are written.
+            max_length: how many tokens are written at most.
 
         Returns:
-            The tokens, (batch, target), without the start token, with the end token, then pad_id;
-            and the weights, (batch, target, key).
+            The tokens, (batch, target), without the start token, with the end token, followed by
+            pad_id; and the weights, (batch, target, key).
         """
         require_size("max_length", max_length)
         state, attend = self.attend_to(encoded, mask)
@@ -206,20 +214,23 @@ class RecurrentDecoder(nn.Module):
         return torch.stack(tokens, 1), torch.stack(weights, 1)
 
 
-Attend = Callable[[Tensor], tuple[Tensor, Tensor]]  # queries -> (context, weights)
-
-
 class BahdanauDecoder(RecurrentDecoder):
-    """The previous state asks, by additive attention, and the context enters the recurrence.
+    """The previous state is the query of additive attention; the context enters the recurrence.
 
     Parameters by name: `embed` and `w_s` as in `RecurrentDecoder`, `attention` as in
     `AdditiveAttention`, `cell`, an nn.GRUCell, and `w_o` (vocab_size, hidden_dim + key_dim +
-    d_embedding). The paper puts a layer of maxout units between these and the output.
+    d_embedding).
+
+    Deviations from the paper: the logits are one linear layer of s_t, context and embedded token;
+    the paper takes s_{t-1} there, and a layer of maxout units before the output (A.2.2). nn.GRUCell
+    resets the state after its product, r · (U · s), the paper before it, U · (r · s). Embedded
+    tokens are multiplied by √d_embedding, in the paper they are not. `greedy` takes the likeliest
+    token at every step; the paper searches with a beam (§4.2).
 
     Args:
         vocab_size, d_embedding, pad_id: as for `BidirectionalEncoder`.
-        key_dim: the width of the encoded tokens.
-        hidden_dim: that of a state, and of the attention's hidden layer.
+        key_dim: the width of an encoded token, twice the encoder's hidden_dim.
+        hidden_dim: the width of the decoder's state, and of the attention's hidden layer.
 
     Source:
         Bahdanau, Cho and Bengio 2014, §3.1 and appendix A.2.2.
@@ -244,10 +255,11 @@ class BahdanauDecoder(RecurrentDecoder):
         self, encoded: Float[Tensor, "batch key key_dim"], mask: Bool[Tensor, "..."] | None = None
     ) -> tuple[Float[Tensor, "batch hidden_dim"], Attend]:
         """Return the first state, and a function from queries to (context, weights)."""
-        state = self.first_state(encoded)
-        # The keys stay the same while the decoder writes: they are projected once.
-        projected = self.attention.w_k(encoded)
-        return state, partial(self.attention, key=encoded, mask=mask, projected_key=projected)
+        self.require_encoded(encoded, mask)
+        # The keys are the same at every step, so they are projected once.
+        keys = self.attention.w_k(encoded)
+        attend = partial(self.attention.attend, projected_key=keys, value=encoded, mask=mask)
+        return self.first_state(encoded), attend
 
     def step(
         self,
@@ -259,8 +271,8 @@ class BahdanauDecoder(RecurrentDecoder):
         Float[Tensor, "batch key"],
         Float[Tensor, "batch hidden_dim"],
     ]:
-        """From s_{t-1} and the token before, the logits, the weights and s_t."""
-        context, weights = attend(state[:, None])  # s_{t-1} asks
+        """Return logits, weights and s_t, from the token before and s_{t-1}."""
+        context, weights = attend(state[:, None])  # the query is s_{t-1}
         context = context[:, 0]  # (batch, key_dim)
         state = self.cell(torch.cat((embedded, context), dim=-1), state)  # s_t
         logits = self.w_o(torch.cat((state, context, embedded), dim=-1))
@@ -268,16 +280,22 @@ class BahdanauDecoder(RecurrentDecoder):
 
 
 class LuongDecoder(RecurrentDecoder):
-    """The current state asks, and context and state are combined after the recurrence.
+    """The current state is the query; context and state are combined after the recurrence.
 
     Parameters by name: `embed` and `w_s` as in `RecurrentDecoder`, `attention` as in
     `LuongAttention`, `cell`, an nn.GRUCell, `w_c` (hidden_dim, key_dim + hidden_dim), without a
-    bias, and `w_o` (vocab_size, hidden_dim). The paper has four layers of LSTM in place of the GRU.
+    bias, and `w_o` (vocab_size, hidden_dim).
+
+    Deviations from the paper: there, encoder and decoder are four layers of LSTM each, in one
+    direction (§2 and §4.1). The query is the decoder's top layer, the keys are the encoder's top
+    layer, and the decoder starts from the encoder's last states. Here one GRU attends to the states
+    of `BidirectionalEncoder` and starts as `BahdanauDecoder` does, so that the two decoders can be
+    compared. The paper's output layer has no bias.
 
     Args:
         vocab_size, d_embedding, key_dim, hidden_dim, pad_id: as for `BahdanauDecoder`.
         score: as for `LuongAttention`; "dot" needs hidden_dim = key_dim.
-        input_feeding: whether the combined vector of one step goes into the recurrence of the next,
+        input_feeding: whether the combined vector of one step enters the recurrence of the next,
             beside the token (§3.3).
 
     Source:
@@ -313,9 +331,16 @@ class LuongDecoder(RecurrentDecoder):
     def attend_to(
         self, encoded: Float[Tensor, "batch key key_dim"], mask: Bool[Tensor, "..."] | None = None
     ) -> tuple[tuple[Float[Tensor, "batch hidden_dim"], Float[Tensor, "batch hidden_dim"]], Attend]:
-        """Return the first state, s and a vector of zeros, and a function as in Bahdanau's."""
+        """Return the first state, s_0 and a vector of zeros, and a function as in Bahdanau's."""
+        self.require_encoded(encoded, mask)
+        if self.attention.score == "concat":  # the keys are projected once, as in Bahdanau's
+            additive = self.attention.additive
+            keys = additive.w_k(encoded)
+            attend = partial(additive.attend, projected_key=keys, value=encoded, mask=mask)
+        else:
+            attend = partial(self.attention.attend, key=encoded, value=encoded, mask=mask)
         state = self.first_state(encoded)
-        return (state, torch.zeros_like(state)), partial(self.attention, key=encoded, mask=mask)
+        return (state, torch.zeros_like(state)), attend
 
     def step(
         self,
@@ -327,10 +352,10 @@ class LuongDecoder(RecurrentDecoder):
         Float[Tensor, "batch key"],
         tuple[Float[Tensor, "batch hidden_dim"], Float[Tensor, "batch hidden_dim"]],
     ]:
-        """From s_{t-1}, what was combined there and the token before, the same for t."""
+        """Return logits, weights and the next state, s_t and the combined vector of this step."""
         state, combined = state
-        entering = torch.cat((embedded, combined), dim=-1) if self.input_feeding else embedded
-        state = self.cell(entering, state)  # s_t
-        context, weights = attend(state[:, None])  # s_t asks
+        x = torch.cat((embedded, combined), dim=-1) if self.input_feeding else embedded
+        state = self.cell(x, state)  # s_t
+        context, weights = attend(state[:, None])  # the query is s_t
         combined = torch.tanh(self.w_c(torch.cat((context[:, 0], state), dim=-1)))
         return self.w_o(combined), weights[:, 0], (state, combined)

@@ -175,8 +175,8 @@ def test_padding_of_the_source_changes_nothing(kind):
 
 
 @pytest.mark.parametrize(("kind", "first"), [("Bahdanau", 3), ("Luong", 2), ("Luong, not fed", 2)])
-def test_which_state_asks(kind, first):
-    """Another token at step 2 changes s_2. Luong's s_2 asks at step 2, Bahdanau's at step 3."""
+def test_which_state_is_the_query(kind, first):
+    """Another token at step 2 changes s_2: Luong's query at step 2, Bahdanau's at step 3."""
     module, states = decoder(kind), encoded()
     other = TOKENS.clone()
     other[:, 2] = 6
@@ -190,18 +190,27 @@ def test_which_state_asks(kind, first):
 def test_the_query_is_the_state_before_or_after_the_step(kind):
     module, states = decoder(kind), encoded()
     state, attend = module.attend_to(states, MASK)
-    asked = []
+    queries = []
 
     def listen(query):
-        asked.append(query[:, 0])
+        queries.append(query[:, 0])
         return attend(query)
 
     embedded = torch.randn(2, D_EMBEDDING, dtype=torch.float64, generator=rng())
     *_, after = module.step(embedded, state, listen)
     before, after = (s if kind == "Bahdanau" else s[0] for s in (state, after))
-    assert len(asked) == 1
-    assert torch.equal(asked[0], before if kind == "Bahdanau" else after)
+    assert len(queries) == 1
+    assert torch.equal(queries[0], before if kind == "Bahdanau" else after)
     assert not torch.equal(before, after)
+
+
+@pytest.mark.parametrize("kind", ["Bahdanau", "Luong, concat"])
+def test_the_keys_are_projected_once_for_all_steps(kind):
+    module, projected = decoder(kind), []
+    additive = module.attention if kind == "Bahdanau" else module.attention.additive
+    additive.w_k.register_forward_hook(lambda *_: projected.append(True))
+    module(TOKENS, encoded(), MASK)
+    assert len(projected) == 1
 
 
 @pytest.mark.parametrize("kind", ["Bahdanau", "Luong", "Luong, not fed"])
@@ -282,33 +291,48 @@ def test_inputs_are_left_as_they_were_and_gradients_reach_the_encoder(kind):
     assert all(p.grad.any() for p in reader.parameters())
 
 
-BAHDANAU, LUONG = BahdanauDecoder(7, 3, 6, 4), LuongDecoder(7, 3, 6, 4)
 STATES = torch.zeros(2, 5, 6)
+DECODER = BahdanauDecoder(7, 3, 6, 4)
 REFUSED = {
     "padding on the left": (
         lambda: BidirectionalEncoder(7, 3, 4)(torch.tensor([[1, 2], [0, 2]])),
         "token_ids has padding (pad_id=0) in front of a token; pad on the right, as "
         "Vocabulary.encode_batch does",
     ),
-    "no state": (
+    "an encoder without a state": (
         lambda: BidirectionalEncoder(7, 3, 0),
         "hidden_dim must be at least 1, got 0",
+    ),
+    "a decoder without a state": (
+        lambda: BahdanauDecoder(7, 3, 6, 0),
+        "hidden_dim must be at least 1, got 0",
+    ),
+    "no key_dim": (
+        lambda: BahdanauDecoder(7, 3, 0, 4),
+        "key_dim must be at least 1, got 0",
     ),
     "an odd key_dim": (
         lambda: BahdanauDecoder(7, 3, 5, 4),
         "key_dim must be 2 · the encoder's hidden_dim, got 5",
     ),
-    "dot of unequal widths": (
-        lambda: LuongDecoder(7, 3, 6, 4, score="dot"),
-        'score="dot" needs queries and keys of one width, got query_dim=4 and key_dim=6; '
-        'use score="general"',
+    "one sentence to read": (
+        lambda: BidirectionalEncoder(7, 3, 4)(SOURCE[0]),
+        "token_ids must have shape (batch, seq), got (5,)",
+    ),
+    "one sentence to write": (
+        lambda: DECODER(TOKENS[0], STATES),
+        "token_ids must have shape (batch, seq), got (4,)",
+    ),
+    "targets of another batch": (
+        lambda: DECODER(TOKENS[:1], STATES),
+        "token_ids and encoded must be equally many sentences, got 1 and 2",
     ),
     "nothing to write": (
-        lambda: LUONG.greedy(STATES, start_id=5, end_id=6, max_length=0),
+        lambda: DECODER.greedy(STATES, start_id=5, end_id=6, max_length=0),
         "max_length must be at least 1, got 0",
     ),
 }
-for module in (BAHDANAU, LUONG):
+for module in (DECODER, LuongDecoder(7, 3, 6, 4)):
     kind = type(module).__name__
     REFUSED |= {
         f"{kind}, another encoder": (
@@ -319,10 +343,6 @@ for module in (BAHDANAU, LUONG):
             lambda module=module: module(TOKENS, STATES, padding_mask(SOURCE, 0)),
             "mask of shape (2, 1, 1, 5) does not broadcast to the scores = (2, 1, 5); "
             "without an axis of heads, as padding_mask makes it, take mask[:, 0]",
-        ),
-        f"{kind}, targets of another batch": (
-            lambda module=module: module(TOKENS[:1], STATES),
-            "token_ids and encoded must be equally many sentences, got 1 and 2",
         ),
     }
 
