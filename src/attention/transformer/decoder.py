@@ -1,20 +1,19 @@
-"""One layer of the transformer's decoder: causal self-attention, cross-attention, feed-forward.
+"""The transformer's decoder: a stack of layers of self-attention, cross-attention, feed-forward.
 
-Self-attention gathers from the tokens so far. Cross-attention gathers from the source: its queries
+A layer has three sublayers, each inside a residual connection with layer norm. Self-attention is
+causal: a token attends to the tokens up to itself. Cross-attention reads the source: its queries
 come from the decoder, its keys and values from the encoder's output, the "memory". The feed-forward
-layer works on each token alone. All three stand in residual connections with layer norm, after the
-sum or before the part, as in the encoder's layer.
+layer works on each token alone. A layer costs as much as the encoder's, and O(query · key ·
+d_model) for cross-attention.
 
-The transformer's decoder: a stack of decoder layers, six in the paper.
-
-Every layer looks at the same encoder output. Because self-attention is causal in each of them, a
-token's output depends on the tokens up to it and never on a later one: in training, all positions
-learn to say their next token in one pass. As in the encoder, a pre-norm stack ends with a layer
-norm and a post-norm stack needs none.
+The decoder is n_layers of them, six in the paper, over the same memory. Because every layer is
+causal, a token's output never depends on a later token, and in training one pass teaches all
+positions their next token. As in the encoder, a pre-norm stack ends with a layer norm.
 """
 
 import copy
 from collections.abc import Callable
+from functools import partial
 
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -24,12 +23,13 @@ from attention.arguments import require_mask, require_size, require_vectors
 from attention.masks import causal_mask
 from attention.multihead import MultiHeadAttention
 from attention.transformer.feed_forward import FeedForward
+from attention.transformer.residual import ResidualLayer
 
 
-class DecoderLayer(nn.Module):
+class DecoderLayer(ResidualLayer):
     """Causal self-attention, cross-attention to the encoder's output, and feed-forward.
 
-    The encoder's output is as wide as the decoder.
+    The encoder's output must be d_model wide too.
 
     Args:
         d_model, n_heads, d_ff, dropout, norm_first, activation: as in `EncoderLayer`.
@@ -45,7 +45,7 @@ class DecoderLayer(nn.Module):
         >>> output, self_weights, cross_weights = layer(x, memory)
         >>> output.shape, self_weights.shape, cross_weights.shape
         (torch.Size([3, 4, 8]), torch.Size([3, 2, 4, 4]), torch.Size([3, 2, 4, 6]))
-        >>> self_weights[0, 0].triu(1).any().item()  # nobody attends to what comes later
+        >>> self_weights[0, 0].triu(1).any().item()  # no token attends to a later one
         False
     """
 
@@ -82,15 +82,15 @@ class DecoderLayer(nn.Module):
         Float[Tensor, "batch heads query query"] | None,
         Float[Tensor, "batch heads query key"] | None,
     ]:
-        """Pass the tokens through all three parts.
+        """Pass the tokens through all three sublayers.
 
         Args:
             x: (batch, query, d_model).
             memory: (batch, key, d_model).
-            mask: who may attend to whom among x, as in `MultiHeadAttention.forward`, besides the
-                causal mask, which always holds; usually the padding mask of x, or None.
-            memory_mask: who may attend to what in memory, as in `MultiHeadAttention.forward`;
-                usually the source's padding mask, or None.
+            mask: for self-attention, as in `MultiHeadAttention.forward`; usually the padding mask
+                of x, or None. The causal mask is always added.
+            memory_mask: for cross-attention, as in `MultiHeadAttention.forward`; usually the
+                source's padding mask, or None.
             need_weights: as in `MultiHeadAttention.forward`.
 
         Returns:
@@ -108,36 +108,26 @@ class DecoderLayer(nn.Module):
                 "x and memory must have the same batch, a source for each target, "
                 f"got x {tuple(x.shape)} and memory {tuple(memory.shape)}"
             )
-        past = causal_mask(seq, device=x.device)
+        self_mask = causal_mask(seq, device=x.device)
         if mask is not None:
+            # Before `&`, which would refuse a bad mask without a reason or broadcast it.
             require_mask(mask, (batch, self.n_heads, seq, seq))
-            past = past & mask
+            self_mask = self_mask & mask
 
-        if self.norm_first:
-            normed = self.self_attention_norm(x)
-            found, self_weights = self.self_attention(normed, mask=past, need_weights=need_weights)
-            x = x + self.dropout(found)
-            normed = self.cross_attention_norm(x)
-            found, cross_weights = self.cross_attention(
-                normed, memory, mask=memory_mask, need_weights=need_weights
-            )
-            x = x + self.dropout(found)
-            x = x + self.dropout(self.feed_forward(self.feed_forward_norm(x)))
-        else:
-            found, self_weights = self.self_attention(x, mask=past, need_weights=need_weights)
-            x = self.self_attention_norm(x + self.dropout(found))
-            found, cross_weights = self.cross_attention(
-                x, memory, mask=memory_mask, need_weights=need_weights
-            )
-            x = self.cross_attention_norm(x + self.dropout(found))
-            x = self.feed_forward_norm(x + self.dropout(self.feed_forward(x)))
+        attend = partial(self.self_attention, mask=self_mask, need_weights=need_weights)
+        x, self_weights = self.residual(x, attend, self.self_attention_norm)
+        attend = partial(
+            self.cross_attention, key=memory, mask=memory_mask, need_weights=need_weights
+        )
+        x, cross_weights = self.residual(x, attend, self.cross_attention_norm)
+        x, _ = self.residual(x, lambda x: (self.feed_forward(x), None), self.feed_forward_norm)
         return x, self_weights, cross_weights
 
     @classmethod
     def from_torch(cls, layer: nn.TransformerDecoderLayer) -> "DecoderLayer":
         """Copy one of torch's layers, as `EncoderLayer.from_torch` does.
 
-        torch's layer is causal where it is given a causal tgt_mask; this one always is.
+        torch's layer is causal only with a causal tgt_mask; this one always is.
         """
         if not isinstance(layer, nn.TransformerDecoderLayer):
             kind = type(layer).__name__
@@ -157,8 +147,8 @@ class DecoderLayer(nn.Module):
 class Decoder(nn.Module):
     """n_layers decoder layers, one after the other, over the same memory.
 
-    Modules by name: `layers`, and `norm`, which is a layer norm with norm_first=True and else does
-    nothing.
+    Modules by name: `layers`, and `norm`, a layer norm with norm_first=True and nn.Identity
+    otherwise.
 
     Args:
         d_model, n_heads, d_ff, dropout, norm_first, activation: as in `DecoderLayer`.
@@ -228,20 +218,20 @@ class Decoder(nn.Module):
         Raises:
             ValueError, TypeError: as `DecoderLayer.forward` does.
         """
-        every_self, every_cross = [], []
+        self_weights, cross_weights = [], []
         for layer in self.layers:
-            x, self_weights, cross_weights = layer(
+            x, layer_self, layer_cross = layer(
                 x, memory, mask, memory_mask, need_weights=need_weights
             )
-            every_self.append(self_weights)
-            every_cross.append(cross_weights)
+            self_weights.append(layer_self)
+            cross_weights.append(layer_cross)
         if not need_weights:
             return self.norm(x), None, None
-        return self.norm(x), every_self, every_cross
+        return self.norm(x), self_weights, cross_weights
 
     @classmethod
     def from_torch(cls, decoder: nn.TransformerDecoder) -> "Decoder":
-        """Copy torch's decoder, its layers by `DecoderLayer.from_torch`, its last norm if any."""
+        """Copy torch's decoder: layers by `DecoderLayer.from_torch`, and the last norm if any."""
         if not isinstance(decoder, nn.TransformerDecoder):
             kind = type(decoder).__name__
             raise TypeError(f"decoder must be a torch.nn.TransformerDecoder, got {kind}")

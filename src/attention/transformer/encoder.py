@@ -1,19 +1,17 @@
-"""One layer of the transformer's encoder: self-attention and feed-forward, in residual connections.
+"""The transformer's encoder: a stack of layers, each of self-attention and feed-forward.
 
-The layer adds to each token what its attention finds in all of them, then what the feed-forward
-layer makes of that token alone. In "post-norm", the paper's order, each of the two sums is
-normalised. In "pre-norm", usual today, only what goes into either part is: the sums themselves pass
-from layer to layer, and training can do without a warm-up of the learning rate.
+A layer has two sublayers. Self-attention mixes the tokens; the feed-forward layer works on each
+token alone. A residual connection with layer norm surrounds each of them. A layer costs O(seq² ·
+d_model) for the attention and O(seq · d_model · (d_model + d_ff)) for the matrices.
 
-The transformer's encoder: a stack of encoder layers, six in the paper.
-
-Every layer takes what the one before gives, in the same shape, so that tokens that one layer has
-brought together meet others in the next. Nothing normalises the last sum of a pre-norm stack; it
-gets a layer norm of its own at the end. A post-norm stack needs none.
+The encoder is n_layers of them, six in the paper. Each layer takes the output of the one before, in
+the same shape. In a pre-norm stack nothing normalises the last sum, so the stack ends with a layer
+norm of its own. A post-norm stack needs none.
 """
 
 import copy
 from collections.abc import Callable
+from functools import partial
 
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -22,18 +20,19 @@ from torch.nn import functional as F
 from attention.arguments import require_size, require_vectors
 from attention.multihead import MultiHeadAttention
 from attention.transformer.feed_forward import FeedForward
+from attention.transformer.residual import ResidualLayer
 
 
-class EncoderLayer(nn.Module):
+class EncoderLayer(ResidualLayer):
     """Self-attention and feed-forward, each inside a residual connection with layer norm.
 
     Args:
         d_model, n_heads: as in `MultiHeadAttention`.
         d_ff, activation: as in `FeedForward`.
-        dropout: the probability for attention weights, for the feed-forward layer's inner numbers
-            and for what either part adds to the residual, in training only.
-        norm_first: False normalises after each residual sum (post-norm, the paper's), True before
-            each part (pre-norm).
+        dropout: the probability for attention weights, for the feed-forward layer's hidden numbers
+            and for the output of either sublayer, in training only.
+        norm_first: False normalises each residual sum (post-norm, the paper's), True what enters
+            each sublayer (pre-norm).
 
     Source:
         Vaswani et al. 2017, §3.1 and §5.4; Xiong et al. 2020, figure 1, for pre-norm.
@@ -74,7 +73,7 @@ class EncoderLayer(nn.Module):
         *,
         need_weights: bool = True,
     ) -> tuple[Float[Tensor, "batch seq d_model"], Float[Tensor, "batch heads seq seq"] | None]:
-        """Pass the tokens through both parts.
+        """Pass the tokens through both sublayers.
 
         Args:
             x: (batch, seq, d_model).
@@ -88,15 +87,9 @@ class EncoderLayer(nn.Module):
             ValueError, TypeError: as `MultiHeadAttention.forward` does.
         """
         require_vectors("x", x, "batch seq d_model", last=self.d_model)
-        if self.norm_first:
-            normed = self.self_attention_norm(x)
-            found, weights = self.self_attention(normed, mask=mask, need_weights=need_weights)
-            x = x + self.dropout(found)
-            x = x + self.dropout(self.feed_forward(self.feed_forward_norm(x)))
-        else:
-            found, weights = self.self_attention(x, mask=mask, need_weights=need_weights)
-            x = self.self_attention_norm(x + self.dropout(found))
-            x = self.feed_forward_norm(x + self.dropout(self.feed_forward(x)))
+        attend = partial(self.self_attention, mask=mask, need_weights=need_weights)
+        x, weights = self.residual(x, attend, self.self_attention_norm)
+        x, _ = self.residual(x, lambda x: (self.feed_forward(x), None), self.feed_forward_norm)
         return x, weights
 
     @classmethod
@@ -118,8 +111,8 @@ class EncoderLayer(nn.Module):
 class Encoder(nn.Module):
     """n_layers encoder layers, one after the other.
 
-    Modules by name: `layers`, and `norm`, which is a layer norm with norm_first=True and else does
-    nothing.
+    Modules by name: `layers`, and `norm`, a layer norm with norm_first=True and nn.Identity
+    otherwise.
 
     Args:
         d_model, n_heads, d_ff, dropout, norm_first, activation: as in `EncoderLayer`.
@@ -135,7 +128,7 @@ class Encoder(nn.Module):
         >>> output, weights = encoder(torch.randn(1, 4, 8), padding_mask(ids, pad_id=0))
         >>> output.shape, len(weights), weights[5].shape
         (torch.Size([1, 4, 8]), 6, torch.Size([1, 2, 4, 4]))
-        >>> weights[5][..., 3].any().item()  # nobody attends to the padding
+        >>> weights[5][..., 3].any().item()  # no query attends to the padding
         False
     """
 
@@ -180,15 +173,15 @@ class Encoder(nn.Module):
         Raises:
             ValueError, TypeError: as `MultiHeadAttention.forward` does.
         """
-        every_layers = []
+        weights = []
         for layer in self.layers:
-            x, weights = layer(x, mask, need_weights=need_weights)
-            every_layers.append(weights)
-        return self.norm(x), every_layers if need_weights else None
+            x, layer_weights = layer(x, mask, need_weights=need_weights)
+            weights.append(layer_weights)
+        return self.norm(x), weights if need_weights else None
 
     @classmethod
     def from_torch(cls, encoder: nn.TransformerEncoder) -> "Encoder":
-        """Copy torch's encoder, its layers by `EncoderLayer.from_torch`, its last norm if any."""
+        """Copy torch's encoder: layers by `EncoderLayer.from_torch`, and the last norm if any."""
         if not isinstance(encoder, nn.TransformerEncoder):
             kind = type(encoder).__name__
             raise TypeError(f"encoder must be a torch.nn.TransformerEncoder, got {kind}")

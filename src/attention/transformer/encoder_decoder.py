@@ -1,9 +1,9 @@
 """The whole transformer, from token ids to logits: the encoder reads, the decoder writes.
 
-The encoder turns the source into one vector per token, each of which knows the whole source. The
-decoder says, at every position of the target, which token comes next, from the target so far and
-from those vectors. In training all positions are computed at once, and the causal mask keeps each
-from seeing the answer; in use the target grows by one token per step.
+The encoder turns the source into one vector per token, computed from the whole source. At every
+position of the target, the decoder predicts the next token from these vectors and the target so
+far. In training all positions are computed at once, and the causal mask hides the answer from each
+of them. In use the target grows by one token per step.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from attention.transformer.encoder import Encoder
 
 
 class TransformerOutput(NamedTuple):
-    """What `EncoderDecoder` returns; weights, of each layer, are None with need_weights=False."""
+    """What `EncoderDecoder` returns; with need_weights=False each list of weights is None."""
 
     logits: Float[Tensor, "batch target target_vocab"]
     encoder_weights: list[Float[Tensor, "batch heads source source"]] | None
@@ -33,16 +33,16 @@ class EncoderDecoder(nn.Module):
     """Embeddings, positional encoding, encoder, decoder, and a linear layer to the logits.
 
     Modules by name: `source_embedding`, `target_embedding`, `positional_encoding`, ``encoder``,
-    ``decoder``, `to_logits`. The paper shares one matrix between both embeddings and `to_logits`;
-    here all three are apart, since two vocabularies need not be one.
+    ``decoder``, `to_logits`. The paper shares one matrix between both embeddings and `to_logits`.
+    Here each has its own, since the two vocabularies may differ.
 
     Args:
-        source_vocab, target_vocab: how many tokens either vocabulary has.
+        source_vocab, target_vocab: how many tokens each vocabulary has.
         d_model, n_heads, d_ff, norm_first, activation: as in `EncoderLayer`.
         n_layers: of the encoder, and of the decoder.
-        dropout: as in `EncoderLayer`; also acts on the sum of embedding and positional encoding.
+        dropout: as in `EncoderLayer`, and for the sum of embedding and positional encoding.
         max_length: the longest source or target.
-        pad_id: the padding in both vocabularies. Nobody attends to it.
+        pad_id: the id of the padding in both vocabularies. No query attends to it.
 
     Source:
         Vaswani et al. 2017, figure 1, §3.1 and §3.4.
@@ -97,11 +97,15 @@ class EncoderDecoder(nn.Module):
         *,
         need_weights: bool = True,
     ) -> TransformerOutput:
-        """Return the logits of the token after each of target's, and the weights.
+        """Return the logits of the token that follows each token of target, and the weights.
 
-        source (batch, source), target (batch, target), both ids -> logits (batch, target,
-        target_vocab). In training, target is the sentence without its last token and logits are
-        compared with the sentence without its first.
+        In training, target is the sentence without its last token, and the logits are compared with
+        the sentence without its first.
+
+        Args:
+            source: (batch, source), token ids.
+            target: (batch, target), token ids.
+            need_weights: as in `MultiHeadAttention.forward`.
 
         Raises:
             ValueError, TypeError: for shapes that do not fit, for ids that are not integers.
@@ -116,7 +120,7 @@ class EncoderDecoder(nn.Module):
         Float[Tensor, "batch source d_model"],
         list[Float[Tensor, "batch heads source source"]] | None,
     ]:
-        """Return output and weights of the encoder: source ids -> (batch, source, d_model)."""
+        """Return the encoder's output, (batch, source, d_model), and its weights."""
         x = self.positional_encoding(self.source_embedding(source))
         return self.encoder(x, padding_mask(source, self.pad_id), need_weights=need_weights)
 
@@ -132,9 +136,9 @@ class EncoderDecoder(nn.Module):
         list[Float[Tensor, "batch heads target target"]] | None,
         list[Float[Tensor, "batch heads target source"]] | None,
     ]:
-        """Return (logits, self_weights, cross_weights); memory is what `encode` returns for source.
+        """Return (logits, self_weights, cross_weights).
 
-        source (batch, source) tells what of memory (batch, source, d_model) is padding.
+        `memory` is what `encode` returns for `source`, whose ids say which rows are padding.
         """
         x = self.positional_encoding(self.target_embedding(target))
         x, self_weights, cross_weights = self.decoder(

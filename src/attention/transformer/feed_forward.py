@@ -1,8 +1,8 @@
-"""The position-wise feed-forward layer: the half of a transformer layer that is not attention.
+"""The position-wise feed-forward layer: the sublayer of a transformer layer beside attention.
 
-Attention moves information between tokens; this layer works on each token alone, with the same
-weights at every position: wider, a bend, and back. In the usual sizes, d_ff = 4 · d_model, it holds
-two thirds of an encoder layer's parameters.
+Attention moves information between tokens. This layer works on each token alone, with the same
+weights at every position: a linear layer to d_ff columns, an activation, and a linear layer back.
+With the usual d_ff = 4 · d_model it holds two thirds of an encoder layer's parameters.
 """
 
 import copy
@@ -23,15 +23,15 @@ class FeedForward(nn.Module):
 
     Args:
         d_model: the width of every token's vector, in and out.
-        d_ff: the width in between.
+        d_ff: the width of the hidden layer.
         activation: a function of a tensor, such as F.relu (the paper's) or F.gelu.
-        dropout: the probability that a number in between is dropped, in training only.
+        dropout: the probability that a hidden number is dropped, in training only.
 
     Cost:
         O(seq · d_model · d_ff) operations.
 
     Source:
-        Vaswani et al. 2017, §3.3, equation 2; the dropout in between is torch's.
+        Vaswani et al. 2017, §3.3, equation 2; the dropout of hidden numbers is torch's.
 
     Example:
         >>> import torch
@@ -65,7 +65,7 @@ class FeedForward(nn.Module):
         self.activation, self.dropout = activation, nn.Dropout(dropout)
 
     def forward(self, x: Float[Tensor, "batch seq d_model"]) -> Float[Tensor, "batch seq d_model"]:
-        """Compute every token by itself.
+        """Compute each token by itself.
 
         Args:
             x: (batch, seq, d_model).

@@ -127,6 +127,12 @@ def test_from_torch_keeps_what_else_a_layer_has():
 
 X = torch.zeros(2, 5, 8)
 REFUSED = {
+    "tokens of another width": (
+        lambda: DecoderLayer(4, 2, 8, norm_first=True)(X, X[..., :4]),
+        ValueError,
+        "the last axis of x must be d_model=4, got 8 in shape (2, 5, 8)",
+    ),
+    "no layers": (lambda: Decoder(8, 2, 16, n_layers=0), ValueError, "n_layers must be at least 1"),
     "memory of another width": (
         lambda: DecoderLayer(8, 2, 16)(X, X[..., :4]),
         ValueError,
@@ -142,11 +148,6 @@ REFUSED = {
         lambda: DecoderLayer(8, 2, 16)(X, X, torch.zeros(5, 5)),
         TypeError,
         "mask must be boolean, True = may attend, got torch.float32 of shape (5, 5)",
-    ),
-    "a mask of the wrong length": (
-        lambda: DecoderLayer(8, 2, 16)(X, X, None, torch.ones(2, 1, 1, 4) == 1),
-        ValueError,
-        "mask of shape (2, 1, 1, 4) does not broadcast to (batch, heads, query, key)",
     ),
     "not torch's layer": (
         lambda: DecoderLayer.from_torch(nn.TransformerEncoderLayer(8, 2)),

@@ -90,7 +90,7 @@ def test_padding_changes_nothing():
 
 
 def test_step_by_step_equals_all_at_once():
-    """Decoding, one token more per step over the same memory, finds what training computes."""
+    """Decoding, one token more per step over the same memory, equals what training computes."""
     model = small()
     whole = model(IDS, TARGET).logits
     memory, _ = model.encode(IDS)
@@ -119,35 +119,21 @@ def test_dropout_in_training_only():
 
 
 REFUSED = {
-    "ids of another type": (
-        lambda: small()(IDS.double(), TARGET),
-        TypeError,
-        "token_ids must be int64, got torch.float64",
-    ),
-    "a word outside the vocabulary": (
-        lambda: small()(IDS + 4, TARGET),
-        IndexError,
-        "but the table has vocab_size=10 rows",
-    ),
-    "one target for two sources": (
-        lambda: small()(IDS, TARGET[:1]),
-        ValueError,
-        "x and memory must have the same batch",
-    ),
-    "too long": (
+    "longer than max_length": (
         lambda: small(max_length=5)(IDS, TARGET),
-        ValueError,
         "x has 6 positions, more than max_length=5",
     ),
     "memory of another source": (
         lambda: small().decode(TARGET, small().encode(IDS)[0], IDS[:, :4]),
-        ValueError,
         "mask of shape (2, 1, 1, 4) does not broadcast to",
     ),
-    "no vocabulary": (
+    "no source vocabulary": (
         lambda: EncoderDecoder(0, 3, 8, 2, 16),
-        ValueError,
         "source_vocab must be at least 1, got 0",
+    ),
+    "no target vocabulary": (
+        lambda: EncoderDecoder(3, 0, 8, 2, 16),
+        "target_vocab must be at least 1, got 0",
     ),
 }
 
@@ -155,6 +141,6 @@ REFUSED = {
 @pytest.mark.usefixtures("as_a_reader")
 @pytest.mark.parametrize("name", REFUSED)
 def test_bad_input_is_refused_with_a_reason(name):
-    call, error, message = REFUSED[name]
-    with pytest.raises(error, match=re.escape(message)):
+    call, message = REFUSED[name]
+    with pytest.raises(ValueError, match=re.escape(message)):
         call()

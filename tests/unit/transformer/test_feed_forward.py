@@ -46,12 +46,8 @@ REFUSED = {
         ValueError,
         "the last axis of x must be d_model=8, got 4 in shape (2, 3, 4)",
     ),
-    "token ids": (
-        lambda: FeedForward(4, 16)(X.long()),
-        TypeError,
-        "x must hold floating-point numbers, got torch.int64",
-    ),
-    "no width": (lambda: FeedForward(4, 0), ValueError, "d_ff must be at least 1, got 0"),
+    "no d_model": (lambda: FeedForward(0, 16), ValueError, "d_model must be at least 1, got 0"),
+    "no d_ff": (lambda: FeedForward(4, 0), ValueError, "d_ff must be at least 1, got 0"),
     "an activation by name": (
         lambda: FeedForward(4, 8, activation="relu"),
         TypeError,

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from tests.unit.cases import assert_close, gradients, randomise
 
-# Two sentences, of 6 tokens and of 4; and who of them may attend to whom.
+# Two sentences, of 6 tokens and of 4; and a mask of the tokens at most two apart.
 IDS = torch.tensor([[1, 2, 3, 4, 5, 6], [7, 8, 9, 3, 0, 0]])
 BAND = (torch.arange(6)[:, None] - torch.arange(6)).abs() <= 2
 
@@ -43,18 +43,18 @@ def compare(
     """Compare outputs, and the gradients of inputs and of every parameter by its name here."""
     assert_close(output, expected)
     their_parameters = list(theirs.parameters())
-    found = gradients([output], [*inputs, *ours.parameters()])
+    actual_gradients = gradients([output], [*inputs, *ours.parameters()])
     wanted = gradients([expected], [*inputs, *their_parameters])
     n = len(inputs)
-    for actual, gradient in zip(found[:n], wanted[:n], strict=True):
+    for actual, gradient in zip(actual_gradients[:n], wanted[:n], strict=True):
         assert_close(actual, gradient)
-    # A module of torch that holds the gradients in the place of its weights is copied like any
-    # other: so each gradient comes under the name that its weight has here.
+    # A copy of torch's module that holds gradients instead of weights goes through from_torch too:
+    # each gradient then has the name that its weight has here.
     carrier = copy.deepcopy(theirs)
     with torch.no_grad():
         for parameter, gradient in zip(carrier.parameters(), wanted[n:], strict=True):
             parameter.copy_(gradient)
     expected_gradients = dict(from_torch(carrier).named_parameters())
-    assert len(expected_gradients) == len(found) - n
-    for (name, _), actual in zip(ours.named_parameters(), found[n:], strict=True):
+    assert len(expected_gradients) == len(actual_gradients) - n
+    for (name, _), actual in zip(ours.named_parameters(), actual_gradients[n:], strict=True):
         assert_close(actual, expected_gradients[name].detach())
