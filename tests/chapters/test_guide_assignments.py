@@ -49,7 +49,9 @@ def test_the_makefile_knows_the_command(command):
             assert re.search(rf"^{word}:.*## ", MAKEFILE, re.MULTILINE)
 
 
-@pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.stem)
+@pytest.mark.parametrize(
+    "guide", [*GUIDES, ROOT / "CONTRIBUTING.md", ROOT / "README.md"], ids=lambda guide: guide.stem
+)
 def test_every_file_that_is_named_exists(guide):
     tops = "|".join(path.name for path in ROOT.iterdir() if not path.name.startswith((".", "_")))
     for name in re.findall(rf"`((?:{tops})(?:/[\w./-]*)?)`", guide.read_text("utf-8")):
