@@ -307,9 +307,9 @@ REFUSED = {
         lambda: BahdanauDecoder(7, 3, 6, 0),
         "hidden_dim must be at least 1, got 0",
     ),
-    "no key_dim": (
-        lambda: BahdanauDecoder(7, 3, 0, 4),
-        "key_dim must be at least 1, got 0",
+    "a negative key_dim": (
+        lambda: BahdanauDecoder(7, 3, -1, 4),
+        "key_dim must be at least 1, got -1",
     ),
     "an odd key_dim": (
         lambda: BahdanauDecoder(7, 3, 5, 4),
