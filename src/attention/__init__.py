@@ -13,7 +13,12 @@ from attention.linear.linear_transformer import (
     linear_attention_step,
 )
 from attention.linear.linformer import LinformerAttention, linformer_attention
-from attention.linear.performer import orthogonal_projection, performer_attention, positive_features
+from attention.linear.performer import (
+    PerformerAttention,
+    orthogonal_projection,
+    performer_attention,
+    positive_features,
+)
 from attention.linear.random_features import fourier_features, random_feature_attention
 from attention.masks import causal_mask, padding_mask
 from attention.multihead import MultiHeadAttention
@@ -56,6 +61,7 @@ __all__ = [
     "LuongDecoder",
     "MultiHeadAttention",
     "PerHeadAttention",
+    "PerformerAttention",
     "ReformerAttention",
     "RunningExample",
     "SinusoidalPositionalEncoding",

@@ -1,11 +1,13 @@
 """Attention through features: weights φ(q)·φ(k) instead of exp(q·k), summed in another order.
 
-Scaled dot-product attention weighs value j by exp(q·k_j / √d_key), so that every query meets every
-key. If the weight is a dot product of features, φ(q)·φ(k_j), then the sums over the keys can be
+Scaled dot-product attention gives value j the weight exp(q·k_j / √d_key), so every query meets
+every key. If the weight is a dot product of features, φ(q)·φ(k_j), the sums over the keys can be
 taken first: Σ φ(k_j) v_jᵀ, one matrix of features × d_value numbers for all queries, and Σ φ(k_j)
-for the normaliser. No matrix of weights is made, and time and memory grow as n. Causal, every query
-has a matrix of its own, the sum so far: it is carried from chunk to chunk, and within a chunk the
-weights are made after all. Which features to take is the business of the modules that use this one.
+for the normaliser. No matrix of weights is made, and time and memory grow as n.
+
+Causal attention needs another sum for each query: that of the keys up to itself. The sum is carried
+from chunk to chunk, and within a chunk the weights are made after all. The modules that use this
+one choose the features.
 """
 
 from collections.abc import Callable
@@ -15,31 +17,30 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from attention.arguments import (
-    require_padding_mask,
-    require_same_sequences,
-    require_size,
-    require_vectors,
-)
+from attention.arguments import require_heads, require_padding_mask, require_size
+
+CHUNK = 128  # tokens whose features are held at a time; they stay in the processor's cache
+
+
+def require_key_mask(mask: Tensor | None, scores: tuple[int, ...], mechanism: str) -> None:
+    """Require a mask of keys alone: no weight of a single query and key is made."""
+    if mask is not None:
+        hides_the_future = f"{mechanism}, which hides the future with causal=True alone,"
+        require_padding_mask(mask, scores, hides_the_future)
 
 
 def require_feature_map_inputs(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool, mechanism: str
 ) -> None:
-    """Refuse shapes that do not fit and masks that need the weight of a single query and key."""
-    require_vectors("query", query, "batch heads query d_key")
-    require_vectors("key", key, "batch heads key d_key", last=query.shape[-1])
-    require_vectors("value", value, "batch heads key d_value")
-    require_same_sequences(query, key, value)
+    """Require query, key and value per head, and what attention through features can mask."""
+    require_heads(query, key, value)
     n_queries, n_keys = query.shape[-2], key.shape[-2]
     if causal and n_queries != n_keys:
         raise ValueError(
             f"causal=True needs one query for each key, got {n_queries} queries and {n_keys} keys; "
             "to go on after earlier tokens, carry their sums with linear_attention_step"
         )
-    if mask is not None:
-        hides_the_future = f"{mechanism}, which hides the future with causal=True alone,"
-        require_padding_mask(mask, (*query.shape[:-1], n_keys), hides_the_future)
+    require_key_mask(mask, (*query.shape[:-1], n_keys), mechanism)
 
 
 def kernel_attention(
@@ -50,7 +51,7 @@ def kernel_attention(
     *,
     feature_map: Callable[[Tensor], Tensor] = lambda x: x,
     causal: bool = False,
-    chunk: int = 128,
+    chunk: int = CHUNK,
     least: float = 0.0,
 ) -> Float[Tensor, "batch heads query d_value"]:
     """Σ_j (φ(q) · φ(k_j)) v_j / Σ_j φ(q) · φ(k_j), over the keys j that the query may see.
@@ -59,20 +60,22 @@ def kernel_attention(
         query: (batch, heads, query, width).
         key: (batch, heads, key, width).
         value: (batch, heads, key, d_value).
-        mask: which keys are no padding, (batch, 1, 1, key). A query that may attend to nothing gets
-            0.
+        mask: which keys are no padding, (batch, 1, 1, key) as `padding_mask` makes it. A query that
+            may attend to nothing gets output 0.
         feature_map: φ, (…, width) to (…, features). Unless given, query and key are features
             already.
         causal: whether query i attends to the keys up to i only; there are as many keys as queries.
-        chunk: how many tokens are taken at once. It changes the cost, not the result: what lies
-            between the input and the output is never larger than a chunk and stays in the
-            processor's cache.
+        chunk: how many tokens are taken at once. It changes the cost, not the result: features are
+            held for one chunk at a time, and stay in the processor's cache.
         least: the least weight that a key can have. Where features only estimate the weights, their
-            sum can come out near 0 or below; then it counts as `least` for every key that the query
-            sees.
+            sum can come out near 0 or below. The sum is then replaced by `least` for every key that
+            the query sees.
 
     Returns:
         The output, (batch, heads, query, d_value).
+
+    Raises:
+        ValueError: for a mask that differs between queries, and for shapes that do not fit.
 
     Cost:
         O(n · features · d_value) time; causal, O(n · chunk · (features + d_value)) more. Memory
@@ -92,34 +95,62 @@ def kernel_attention(
         >>> torch.allclose(kernel_attention(query, key, value), weights @ value, atol=1e-5)
         True
     """
+    require_feature_map_inputs(query, key, value, mask, causal, "kernel_attention")
     require_size("chunk", chunk)
-    shape = (1, 1, 1, key.shape[-2])
-    keeps = torch.ones(shape, dtype=torch.bool, device=key.device)
-    keeps = (keeps if mask is None else keeps & mask).transpose(-2, -1)  # (…, key, 1)
-    seen = keeps.cumsum(2) if causal else keeps.sum(2, keepdim=True)
-    floor = seen.to(value.dtype) * least
+    return attend_through_features(
+        query, key, value, mask, feature_map=feature_map, causal=causal, chunk=chunk, least=least
+    )
+
+
+def kept_keys(key: Tensor, mask: Tensor | None) -> Tensor:
+    """Return which keys are no padding, (…, key, 1): one boolean for each row of key."""
+    kept = torch.ones(1, 1, 1, key.shape[-2], dtype=torch.bool, device=key.device)
+    return (kept if mask is None else kept & mask).transpose(-2, -1)
+
+
+def attend_through_features(
+    query: Float[Tensor, "batch heads query width"],
+    key: Float[Tensor, "batch heads key width"],
+    value: Float[Tensor, "batch heads key d_value"],
+    mask: Bool[Tensor, "..."] | None,
+    *,
+    feature_map: Callable[[Tensor], Tensor],
+    key_map: Callable[[Tensor, Tensor], Tensor] | None = None,
+    causal: bool = False,
+    chunk: int = CHUNK,
+    least: float = 0.0,
+) -> Float[Tensor, "batch heads query d_value"]:
+    """`kernel_attention` without its argument checks.
+
+    `key_map` takes keys, and which of them are kept, to features that are 0 where a key is not.
+    Unless given, the keys have the feature map of the queries.
+    """
+    if key_map is None:
+
+        def key_map(k: Tensor, kept: Tensor) -> Tensor:
+            return feature_map(k).masked_fill(~kept, 0.0)
 
     def chunks(*tensors: Tensor) -> zip:
         return zip(*(x.split(chunk, dim=2) for x in tensors), strict=True)
 
-    def key_and_value(key: Tensor, value: Tensor, keeps: Tensor) -> tuple[Tensor, Tensor]:
-        """Features, 0 where masked; and a column of ones, whose weighted sum is the normaliser."""
-        return feature_map(key).masked_fill(~keeps, 0.0), F.pad(value, (0, 1), value=1.0)
-
-    def divided(sums: Tensor, floor: Tensor) -> Tensor:
-        total = sums[..., -1:].maximum(floor)
+    def divided(sums: Tensor, least_total: Tensor) -> Tensor:
+        total = sums[..., -1:].maximum(least_total)
         return sums[..., :-1] / torch.where(total == 0, 1.0, total)
 
-    state, outputs = 0.0, []  # the state is Σ φ(k) (v, 1)ᵀ, (batch, heads, features, d_value + 1)
+    kept = kept_keys(key, mask)
+    n_seen = kept.cumsum(2) if causal else kept.sum(2, keepdim=True)
+    least_totals = n_seen.to(value.dtype) * least
+    # The state is Σ φ(k) (v, 1)ᵀ, (batch, heads, features, d_value + 1). The column of ones beside
+    # the values sums the weights themselves: the normaliser.
+    state, outputs = 0.0, []
     if not causal:
-        for k, v, keep in chunks(key, value, keeps):
-            k, v = key_and_value(k, v, keep)
-            state = state + k.transpose(-2, -1) @ v
+        for k, v, keep in chunks(key, value, kept):
+            state = state + key_map(k, keep).transpose(-2, -1) @ F.pad(v, (0, 1), value=1.0)
         for (q,) in chunks(query):
-            outputs.append(divided(feature_map(q) @ state, floor))
+            outputs.append(divided(feature_map(q) @ state, least_totals))
     else:
-        for q, k, v, keep, least_total in chunks(query, key, value, keeps, floor):
-            q, (k, v) = feature_map(q), key_and_value(k, v, keep)
+        for q, k, v, keep, least_total in chunks(query, key, value, kept, least_totals):
+            q, k, v = feature_map(q), key_map(k, keep), F.pad(v, (0, 1), value=1.0)
             sums = (q @ k.transpose(-2, -1)).tril() @ v  # within the chunk
             if outputs:
                 sums = sums + q @ state  # the chunks before

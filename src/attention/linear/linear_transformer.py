@@ -2,9 +2,11 @@
 
 Scaled dot-product attention takes exp(q·k / √d_key) for the weight and divides by the sum of all
 weights. Here the features φ are a fixed positive function of each vector, so that the sums over the
-keys are taken once for all queries and time grows as n. The weights are others than softmax's, and
-flatter: a model has to be trained with them. Causal, the sums make it a recurrent network: the
-state is one matrix for each head, and a token costs the same however many came before it.
+keys are taken once for all queries and time grows as n. The weights differ from softmax's and are
+flatter, so a model has to be trained with them.
+
+With a causal mask the sums make it a recurrent network: the state is one matrix for each head, and
+a token costs the same however many came before it.
 """
 
 import torch
@@ -12,7 +14,12 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from attention.linear.feature_maps import kernel_attention, require_feature_map_inputs
+from attention.arguments import require_size
+from attention.linear.feature_maps import (
+    CHUNK,
+    attend_through_features,
+    require_feature_map_inputs,
+)
 
 
 def elu_plus_one(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
@@ -30,7 +37,8 @@ def elu_plus_one(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         >>> elu_plus_one(torch.tensor([-1.0, 0.0, 2.0]))
         tensor([0.3679, 1.0000, 3.0000])
     """
-    # Not F.elu(x) + 1: it takes 1 from eˣ and adds it again, and below -17 float32 has lost all.
+    # Not F.elu(x) + 1: that takes 1 from eˣ and adds it again. Below -17 nothing of eˣ is left in
+    # float32.
     return F.relu(x) + x.clamp(max=0.0).exp()
 
 
@@ -41,7 +49,7 @@ def linear_attention(
     mask: Bool[Tensor, "..."] | None = None,
     *,
     causal: bool = False,
-    chunk: int = 128,
+    chunk: int = CHUNK,
 ) -> Float[Tensor, "batch heads query d_value"]:
     """Σ_j (φ(q)·φ(k_j)) v_j / Σ_j φ(q)·φ(k_j) with φ = elu + 1.
 
@@ -58,8 +66,8 @@ def linear_attention(
         The output, (batch, heads, query, d_value).
 
     Raises:
-        ValueError: for a mask that differs between queries. No weight of a single query and key is
-            made, so that there is none to mask.
+        ValueError: for a mask that differs between queries: no weight of a single query and key is
+            made, so there is none to mask.
 
     Cost:
         O(n · d_key · d_value) time, O(d_key · d_value) memory besides input and output; causal and
@@ -78,7 +86,8 @@ def linear_attention(
         True
     """
     require_feature_map_inputs(query, key, value, mask, causal, "linear attention")
-    return kernel_attention(
+    require_size("chunk", chunk)
+    return attend_through_features(
         query, key, value, mask, feature_map=elu_plus_one, causal=causal, chunk=chunk
     )
 

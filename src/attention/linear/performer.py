@@ -2,20 +2,29 @@
 
 The weight exp(q·k / √d_key) of scaled dot-product attention is the mean, over normal vectors ω, of
 exp(ω·x - ‖x‖²/2) · exp(ω·y - ‖y‖²/2), where x and y are q and k over the fourth root of d_key. With
-n_features drawn vectors that mean becomes a dot product of features, an estimate that is right on
-average, and `kernel_attention` sums features in time O(n). Every feature is positive, so that no
-normaliser comes out below 0. The vectors are drawn orthogonal to one another, which makes the
-estimate vary less; its error falls as 1/√n_features.
+n_features drawn vectors the mean becomes a dot product of features: an estimate that is right on
+average, and that `attention.linear.feature_maps` sums in time O(n). Every feature is positive, so
+no normaliser comes out below 0.
+
+The drawn vectors are orthogonal to one another, which makes the estimate vary less. Its error falls
+as 1/√n_features.
 """
 
 import math
 
 import torch
 from jaxtyping import Bool, Float
-from torch import Tensor
+from torch import Tensor, nn
 
-from attention.arguments import require_size, require_vectors
-from attention.linear.feature_maps import kernel_attention, require_feature_map_inputs
+from attention.arguments import require_n_heads, require_size, require_vectors
+from attention.heads import merge, split
+from attention.linear.feature_maps import (
+    CHUNK,
+    attend_through_features,
+    kept_keys,
+    require_feature_map_inputs,
+    require_key_mask,
+)
 
 
 def orthogonal_projection(
@@ -23,8 +32,11 @@ def orthogonal_projection(
 ) -> Float[Tensor, "{n_features} {d_key}"]:
     """Draw n_features normal vectors that are orthogonal in groups of d_key.
 
-    Each row by itself is a standard normal vector: its direction is even, its length drawn apart.
-    Draw once, and keep the rows as a buffer, since queries and keys must meet the same ones.
+    Each row by itself is a standard normal vector: every direction is equally likely, and its
+    length is drawn apart. The paper takes no more than d_key vectors, so that one group is enough.
+
+    Keep the rows as a buffer, since queries and keys must meet the same ones. In training the paper
+    draws them anew from time to time; `PerformerAttention` does both.
 
     Args:
         n_features: how many vectors.
@@ -35,7 +47,7 @@ def orthogonal_projection(
         The vectors as rows, (n_features, d_key).
 
     Source:
-        Choromanski et al. 2020, §2.4; Yu et al. 2016 for the construction.
+        Choromanski et al. 2020, §2.4 and §4.2; Yu et al. 2016 for the construction.
 
     Example:
         >>> import torch
@@ -72,7 +84,7 @@ def positive_features(
         The features, (..., seq, features).
 
     Source:
-        Choromanski et al. 2020, §2.3, lemmas 1 and 2.
+        Choromanski et al. 2020, §2.3, lemma 1, and §3, lemma 2.
 
     Example:
         >>> import torch
@@ -80,11 +92,11 @@ def positive_features(
         >>> positive_features(torch.zeros(1, 3), torch.randn(4, 3))
         tensor([[0.5000, 0.5000, 0.5000, 0.5000]])
     """
-    return _log_features(x, projection).exp() / math.sqrt(len(projection))
+    return log_features(x, projection).exp() / math.sqrt(len(projection))
 
 
-def _log_features(x: Tensor, projection: Tensor) -> Tensor:
-    return x @ projection.to(x.dtype).T - x.square().sum(-1, keepdim=True) / 2
+def log_features(x: Tensor, projection: Tensor) -> Tensor:
+    return (x @ projection.to(x.dtype).T).sub_(x.square().sum(-1, keepdim=True) / 2)
 
 
 def performer_attention(
@@ -98,9 +110,13 @@ def performer_attention(
 ) -> Float[Tensor, "batch heads query d_value"]:
     """Estimate softmax(query · keyᵀ / √d_key) · value through positive random features.
 
-    Causal, in float32, a query gets 0 where all the keys that it sees are far longer than later
-    ones: with d_key 64 a key of length 32 before keys of length 8 is safe, one of 64 is lost. Their
-    features are 0 beside the largest, which is taken over all keys. In float64 they are not.
+    The estimate is right on average over draws of the projection. With one draw it has an error,
+    which more features make smaller.
+
+    With causal=True, in float32, a query gets 0 where all the keys that it sees are far longer than
+    later ones: with d_key 64 a key of length 32 before keys of length 8 is safe, one of 64 is lost.
+    Each feature is divided by its largest over all keys, and beside that the early keys' features
+    round to 0. In float64 they do not.
 
     Args:
         query: (batch, heads, query, d_key).
@@ -115,11 +131,13 @@ def performer_attention(
         The output, (batch, heads, query, d_value).
 
     Raises:
-        ValueError: for a mask that differs between queries. No weight of a single query and key is
-            made, so that there is none to mask.
+        ValueError: for a mask that differs between queries: no weight of a single query and key is
+            made, so there is none to mask.
 
     Cost:
-        O(n · features · (d_key + d_value)) time, O(n · features) memory.
+        O(n · features · (d_key + d_value)) time and O(features · d_value) memory besides input and
+        output; causal and with gradients, see `kernel_attention`. The keys are multiplied with the
+        projection twice: once to find the largest of each feature, once for the features.
 
     Source:
         Choromanski et al. 2020, §2.2 to §2.4 (FAVOR+).
@@ -135,16 +153,115 @@ def performer_attention(
     """
     require_feature_map_inputs(query, key, value, mask, causal, "Performer")
     require_vectors("projection", projection, "features d_key", last=query.shape[-1])
+    return estimate_softmax(query, key, value, projection, mask, causal=causal)
+
+
+def estimate_softmax(
+    query: Float[Tensor, "batch heads query d_key"],
+    key: Float[Tensor, "batch heads key d_key"],
+    value: Float[Tensor, "batch heads key d_value"],
+    projection: Float[Tensor, "features d_key"],
+    mask: Bool[Tensor, "..."] | None,
+    *,
+    causal: bool,
+) -> Float[Tensor, "batch heads query d_value"]:
+    """`performer_attention` without its argument checks."""
     fourth_root = query.shape[-1] ** 0.25
-    log_query = _log_features(query / fourth_root, projection)
-    log_key = _log_features(key / fourth_root, projection)
-    if mask is not None:
-        log_key = log_key.masked_fill(~mask.transpose(-2, -1), torch.finfo(log_key.dtype).min)
+
+    # All steps on features are in place: they are by far the largest tensors here.
+    def log_of_keys(k: Tensor, kept: Tensor) -> Tensor:
+        return log_features(k / fourth_root, projection).masked_fill_(~kept, -math.inf)
+
     # Long vectors would leave nothing but zeros, or infinity. So each feature is divided by its
-    # largest among the keys, which goes to the queries instead, and what all features of a query
-    # then share falls out of the quotient: for every query, the largest product is 1.
-    largest = log_key.detach().amax(-2, keepdim=True)  # (batch, heads, 1, features)
-    log_query = log_query + largest
-    query = (log_query - log_query.detach().amax(-1, keepdim=True)).exp_()
-    key = (log_key - largest).exp_()
-    return kernel_attention(query, key, value, mask, causal=causal)
+    # largest among the keys, and the queries' feature is multiplied by it: the products stay.
+    largest = key.new_full((), torch.finfo(key.dtype).min)
+    with torch.no_grad():
+        for k, kept in zip(key.split(CHUNK, 2), kept_keys(key, mask).split(CHUNK, 2), strict=True):
+            largest = largest.maximum(log_of_keys(k, kept).amax(-2, keepdim=True))
+
+    def key_map(k: Tensor, kept: Tensor) -> Tensor:
+        return log_of_keys(k, kept).sub_(largest).exp_()
+
+    def query_map(q: Tensor) -> Tensor:
+        log = log_features(q / fourth_root, projection).add_(largest)
+        # What all features of a query share falls out of the quotient: its largest becomes 1.
+        return log.sub_(log.detach().amax(-1, keepdim=True)).exp_()
+
+    return attend_through_features(
+        query, key, value, mask, feature_map=query_map, key_map=key_map, causal=causal
+    )
+
+
+class PerformerAttention(nn.Module):
+    """Multi-head self-attention that estimates softmax with n_features positive random features.
+
+    Parameters by name: `w_q`, `w_k`, `w_v` and `w_o` as in `MultiHeadAttention`. The projection is
+    a buffer, (n_features, d_key), saved with the weights and shared by all heads.
+
+    In training the paper draws the projection anew from time to time: with features that stay, its
+    models stop improving earlier (§4.2 and figure 5). Call `redraw` for this every few hundred
+    steps, between two steps.
+
+    Args:
+        d_model, n_heads, bias: as for `MultiHeadAttention`.
+        n_features: how many random features stand for exp(q·k / √d_key). More make the error
+            smaller and the work larger.
+        causal: whether the tokens after a token are hidden from it.
+        generator: where the projection comes from; torch's global generator unless given.
+
+    Source:
+        Choromanski et al. 2020, §2 and §4.2.
+
+    Example:
+        >>> import torch
+        >>> from attention import PerformerAttention
+        >>> module = PerformerAttention(8, 2, n_features=16)
+        >>> module(torch.zeros(3, 50, 8)).shape
+        torch.Size([3, 50, 8])
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        *,
+        n_features: int,
+        causal: bool = False,
+        bias: bool = True,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        require_n_heads(d_model, n_heads)
+        self.d_model, self.n_heads, self.causal = d_model, n_heads, causal
+        self.w_q = nn.Linear(d_model, d_model, bias=bias)
+        self.w_k = nn.Linear(d_model, d_model, bias=bias)
+        self.w_v = nn.Linear(d_model, d_model, bias=bias)
+        self.w_o = nn.Linear(d_model, d_model, bias=bias)
+        projection = orthogonal_projection(n_features, d_model // n_heads, generator=generator)
+        self.register_buffer("projection", projection)
+
+    def forward(
+        self, x: Float[Tensor, "batch seq d_model"], mask: Bool[Tensor, "..."] | None = None
+    ) -> Float[Tensor, "batch seq d_model"]:
+        """Attend from every token to all, or to those before it: the same shape as x.
+
+        Args:
+            x: (batch, seq, d_model).
+            mask: which tokens are no padding, (batch, 1, 1, seq), as for `performer_attention`.
+
+        Raises:
+            ValueError, TypeError: as `performer_attention` does.
+        """
+        require_vectors("x", x, "batch seq d_model", last=self.d_model)
+        batch, seq, _ = x.shape
+        require_key_mask(mask, (batch, self.n_heads, seq, seq), "Performer")
+        q, k, v = (split(w(x), self.n_heads) for w in (self.w_q, self.w_k, self.w_v))
+        return self.w_o(merge(estimate_softmax(q, k, v, self.projection, mask, causal=self.causal)))
+
+    @torch.no_grad()
+    def redraw(self, generator: torch.Generator | None = None) -> None:
+        """Draw another projection; torch's global generator is used unless one is given."""
+        self.projection.copy_(orthogonal_projection(*self.projection.shape, generator=generator))
+
+    def extra_repr(self) -> str:
+        return f"n_features={len(self.projection)}, causal={self.causal}"

@@ -2,11 +2,13 @@
 
 Queries and keys are divided by their lengths. Then exp(scale · q·k), the weight of scaled
 dot-product attention with another scale, is up to one constant factor the Gaussian exp(-‖x - y‖²/2)
-of x = √scale q and y = √scale k. A Gaussian is the mean of cos(ω·(x - y)) over normal vectors ω. A
-number of drawn cosines is a dot product of features, which `kernel_attention` sums in time O(n).
-The features need not be positive, and their sum may come near 0 or below: the normaliser is held up
-by the least value that it can truly have. The paper's gate, which forgets earlier tokens, is not
-here.
+of x = √scale q and y = √scale k. A Gaussian is the mean of cos(ω·(x - y)) over normal vectors ω.
+With drawn vectors the mean of cosines becomes a dot product of features, which
+`attention.linear.feature_maps` sums in time O(n).
+
+These features can be negative, and their sum may come near 0 or below. So the normaliser is never
+taken below the least value that the exact one can have. The paper's gate, which forgets earlier
+tokens, is not here.
 """
 
 import math
@@ -17,7 +19,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from attention.arguments import require_vectors
-from attention.linear.feature_maps import kernel_attention, require_feature_map_inputs
+from attention.linear.feature_maps import attend_through_features, require_feature_map_inputs
 
 
 def fourier_features(
@@ -59,6 +61,11 @@ def random_feature_attention(
 ) -> Float[Tensor, "batch heads query d_value"]:
     """Estimate softmax(scale · query · keyᵀ) · value, of queries and keys divided by their lengths.
 
+    Two things are simpler than in the paper. All heads share one projection, which stays: the
+    authors' code gives every head its own, and in training another one at every step. And `scale`
+    is one number: the paper learns a vector σ for each head and multiplies the rows by it (§3.3,
+    equation 8). A caller can do both: call this function for each head, and multiply the rows by σ.
+
     Args:
         query: (batch, heads, query, d_key).
         key: (batch, heads, key, d_key).
@@ -75,15 +82,15 @@ def random_feature_attention(
         The output, (batch, heads, query, d_value).
 
     Raises:
-        ValueError: for a scale that is not positive, and for a mask that differs between queries.
-            No weight of a single query and key is made, so that there is none to mask.
+        ValueError: for a scale that is not positive, and for a mask that differs between queries:
+            no weight of a single query and key is made, so there is none to mask.
 
     Cost:
         O(n · features · (d_key + d_value)) time, O(features · d_value) memory besides input and
         output; causal and with gradients, see `kernel_attention`.
 
     Source:
-        Peng et al. 2021, §3.1.
+        Peng et al. 2021, §3.1; what is left out, §3.2 and §3.3.
 
     Example:
         >>> import torch
@@ -105,6 +112,6 @@ def random_feature_attention(
 
     # Vectors of length √scale are at most 2·√scale apart: no weight is truly less than this.
     least = math.exp(-2.0 * scale)
-    return kernel_attention(
+    return attend_through_features(
         query, key, value, mask, feature_map=features, causal=causal, least=least
     )

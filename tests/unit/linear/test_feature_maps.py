@@ -60,4 +60,4 @@ def test_no_tensor_grows_faster_than_the_input(causal):
     inputs = [torch.rand(1, 1, 1000, 4, requires_grad=True) for _ in range(3)]
     with LargestTensor() as watch:
         kernel_attention(*inputs, causal=causal, chunk=32).sum().backward()
-    assert watch.numel == 1000 * 4
+    assert watch.numel <= 1000 * 4

@@ -3,6 +3,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from attention.linear.feature_maps import kernel_attention
 from attention.linear.linear_transformer import (
     elu_plus_one,
     linear_attention,
@@ -112,42 +113,41 @@ def test_a_late_token_changes_no_earlier_output():
 
 X, PROJECTION = torch.randn(1, 1, 6, 2), torch.randn(4, 2)
 MECHANISMS = {
+    "kernel_attention": kernel_attention,
     "linear attention": linear_attention,
-    "Performer": lambda *inputs, **how: performer_attention(
-        *inputs[:3], PROJECTION, *inputs[3:], **how
+    "Performer": lambda query, key, value, *mask: performer_attention(
+        query, key, value, PROJECTION, *mask
     ),
-    "Random Feature Attention": lambda *inputs, **how: random_feature_attention(
-        *inputs[:3], PROJECTION, *inputs[3:], **how
+    "Random Feature Attention": lambda query, key, value, *mask: random_feature_attention(
+        query, key, value, PROJECTION, *mask
     ),
 }
 
 
 @pytest.mark.usefixtures("as_a_reader")
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_bad_input_is_told(name):
-    attend = MECHANISMS[name]
+def test_a_mask_for_single_queries_is_refused(name):
+    says = f"^{name}, which hides the future with causal=True alone, can leave out keys for all"
+    with pytest.raises(ValueError, match=says):
+        MECHANISMS[name](X, X, X, torch.ones(6, 6, dtype=torch.bool))
+
+
+@pytest.mark.usefixtures("as_a_reader")
+def test_bad_input_is_refused():
     with pytest.raises(ValueError, match="one query for each key, got 5 queries and 6 keys"):
-        attend(X[:, :, :5], X, X, causal=True)
-    with pytest.raises(ValueError) as caught:
-        attend(X, X, X, torch.ones(6, 6, dtype=torch.bool))
-    told = str(caught.value)
-    assert told.startswith(f"{name}, which hides the future with causal=True alone, can leave out")
-    assert "mask must have size 1 on its query axis" in told
-    with pytest.raises(TypeError, match="mask must be boolean"):
-        attend(X, X, X, torch.ones(1, 1, 1, 6))
-    with pytest.raises(ValueError, match="query must have shape"):
-        attend(X[0], X, X)
+        linear_attention(X[:, :, :5], X, X, causal=True)
+    with pytest.raises(ValueError, match="last axis of key must be d_key=2, got 1"):
+        linear_attention(X, X[..., :1], X)
+    for attend in (linear_attention, kernel_attention):
+        with pytest.raises(ValueError, match="chunk must be at least 1, got 0"):
+            attend(X, X, X, chunk=0)
 
 
 @pytest.mark.usefixtures("as_a_reader")
-def test_a_chunk_holds_a_token():
-    with pytest.raises(ValueError, match="chunk must be at least 1, got 0"):
-        linear_attention(X, X, X, chunk=0)
-
-
-@pytest.mark.usefixtures("as_a_reader")
-def test_a_state_of_another_batch_is_refused():
+def test_a_step_refuses_bad_input():
     token = torch.randn(2, 3, 1, 4)
+    with pytest.raises(ValueError, match="last axis of key must be d_key=4, got 3"):
+        linear_attention_step(token, token[..., :3], token)
     _, state = linear_attention_step(token[:1], token[:1], token[:1])
     with pytest.raises(ValueError, match=r"state.*\(2, 3, 4, 5\).*got \(1, 3, 4, 5\)"):
         linear_attention_step(token, token, token, state)

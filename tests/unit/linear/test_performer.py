@@ -1,14 +1,21 @@
 import math
+import re
 
 import pytest
 import torch
 from torch.nn import functional as F
 
-from attention import causal_mask, scaled_dot_product_attention
-from attention.linear.performer import orthogonal_projection, performer_attention, positive_features
-from tests.unit.cases import assert_close, gradients
+from attention import MultiHeadAttention, causal_mask, padding_mask, scaled_dot_product_attention
+from attention.heads import merge_heads, split_heads
+from attention.linear.performer import (
+    PerformerAttention,
+    orthogonal_projection,
+    performer_attention,
+    positive_features,
+)
+from tests.unit.cases import assert_close, gradients, randomise
 from tests.unit.linear.test_feature_maps import quadratic_form
-from tests.unit.sparse.cases import paddings, qkv
+from tests.unit.sparse.cases import LargestTensor, paddings, qkv
 
 D_KEY, DRAWS = 8, 20_000
 
@@ -158,15 +165,6 @@ def test_padding_does_not_set_the_scale_of_the_features():
     torch.testing.assert_close(output, expected)
 
 
-@pytest.mark.usefixtures("as_a_reader")
-def test_bad_input_is_told():
-    x = torch.zeros(1, 1, 3, 4)
-    with pytest.raises(ValueError, match="last axis of projection must be d_key=4, got 5"):
-        performer_attention(x, x, x, torch.zeros(8, 5))
-    with pytest.raises(ValueError, match="n_features must be at least 1, got 0"):
-        orthogonal_projection(0, 4)
-
-
 def test_causal_a_long_key_before_short_ones_is_lost_where_the_docstring_says():
     rng = torch.Generator().manual_seed(0)
     x = F.normalize(torch.randn(1, 4, 300, 64, generator=rng), dim=-1) * 8
@@ -180,3 +178,118 @@ def test_causal_a_long_key_before_short_ones_is_lost_where_the_docstring_says():
         torch.testing.assert_close(output[:, :, 1:].double(), exact[:, :, 1:], atol=1e-3, rtol=0)
         torch.testing.assert_close(exact[:, :, :1], x[:, :, :1].double(), atol=1e-3, rtol=0)
         assert (output[:, :, 0] == 0).all(-1).all() == lost
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_features_are_held_for_one_chunk_at_a_time(causal):
+    """1000 tokens and 128 features."""
+    inputs = [torch.randn(1, 1, 1000, 8) for _ in range(3)]
+    padding = (torch.arange(1000) < 900)[None]
+    for mask in (None, padding):
+        with LargestTensor() as watch, torch.no_grad():
+            performer_attention(*inputs, torch.randn(128, 8), mask, causal=causal)
+        assert watch.numel <= 128 * 128  # the features of one chunk; all of them are 128000
+
+
+@pytest.mark.parametrize("length", [127, 128, 129, 300])
+def test_chunks_share_the_largest_of_each_feature(length):
+    """Keys of length 20 in one chunk and of length 1 in the others, or the other way round."""
+    rng = torch.Generator().manual_seed(0)
+    query, key, value = torch.randn(3, 1, 2, length, 4, dtype=torch.float64, generator=rng)
+    key[:, 0, length // 2 :] *= 10
+    key[:, 1, : length // 2] *= 10
+    projection = torch.randn(8, 4, dtype=torch.float64, generator=rng)
+    features = [positive_features(x / 4**0.25, projection) for x in (query, key)]
+    for causal in (False, True):
+        mask = causal_mask(length) if causal else torch.ones(1, length)
+        expected = quadratic_form(*features, value, mask)
+        assert_close(performer_attention(query, key, value, projection, causal=causal), expected)
+
+
+def a_module(**options):
+    rng = torch.Generator().manual_seed(0)
+    module = PerformerAttention(8, 2, n_features=6, generator=rng, **options).double()
+    randomise(module, rng)
+    return module
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("bias", [False, True])
+def test_the_module_projects_around_the_function(causal, bias):
+    module, x = a_module(causal=causal, bias=bias), torch.randn(2, 5, 8).double()
+    mask = padding_mask(torch.tensor([[3, 4, 5, 0, 0], [6, 7, 8, 9, 0]]), 0)
+    q, k, v = (split_heads(w(x), 2) for w in (module.w_q, module.w_k, module.w_v))
+    for padding in (None, mask):
+        attended = performer_attention(q, k, v, module.projection, padding, causal=causal)
+        assert torch.equal(module(x, padding), module.w_o(merge_heads(attended)))
+    module(x, mask).sum().backward()
+    assert all(w.grad is not None for w in module.parameters())
+
+
+def test_the_module_approaches_multi_head_attention():
+    few, many = (PerformerAttention(8, 2, n_features=n).double() for n in (8, 4096))
+    exact, x = MultiHeadAttention(8, 2).double(), torch.randn(2, 20, 8).double()
+    with torch.no_grad():
+        expected, _ = exact(x)
+        errors = []
+        for module in (few, many):
+            module.load_state_dict(exact.state_dict(), strict=False)
+            errors.append((module(x) - expected).abs().mean())
+    assert errors[1] < 0.01 * expected.abs().mean() < errors[0]
+
+
+def test_a_redrawn_projection_is_another_one_and_is_kept():
+    module, x = a_module(), torch.randn(1, 5, 8).double()
+    weights = {name: w.clone() for name, w in module.named_parameters()}
+    before, projection = module(x), module.projection.clone()
+    assert torch.equal(module(x), before)  # it stays until it is redrawn
+    assert torch.equal(module.state_dict()["projection"], projection)
+
+    module.redraw(generator=torch.Generator().manual_seed(1))
+    assert module.projection.dtype == torch.float64
+    drawn = orthogonal_projection(6, 4, generator=torch.Generator().manual_seed(1))
+    assert torch.equal(module.projection, drawn.double())
+    assert not torch.isclose(module(x), before).any()
+    assert all(torch.equal(w, weights[name]) for name, w in module.named_parameters())
+
+    other = PerformerAttention(8, 2, n_features=6).double()
+    other.load_state_dict(module.state_dict())
+    assert torch.equal(other(x), module(x))
+    module.redraw()  # torch's global generator
+    assert not torch.isclose(other(x), module(x)).any()
+
+
+X = torch.zeros(1, 1, 3, 4)
+REFUSED = {
+    "a projection of another width": (
+        lambda: performer_attention(X, X, X, torch.zeros(8, 5)),
+        "the last axis of projection must be d_key=4, got 5 in shape (8, 5)",
+    ),
+    "no features": (lambda: orthogonal_projection(0, 4), "n_features must be at least 1, got 0"),
+    "no width": (lambda: orthogonal_projection(4, 0), "d_key must be at least 1, got 0"),
+    "no features for the module": (
+        lambda: PerformerAttention(8, 2, n_features=0),
+        "n_features must be at least 1, got 0",
+    ),
+    "heads that do not divide": (
+        lambda: PerformerAttention(8, 3, n_features=4),
+        "n_heads=3 does not divide d_model=8; it can be 1, 2, 4 or 8",
+    ),
+    "another width for the module": (
+        lambda: a_module()(torch.zeros(1, 5, 6)),
+        "the last axis of x must be d_model=8, got 6 in shape (1, 5, 6)",
+    ),
+    "a causal mask for the module": (
+        lambda: a_module()(torch.zeros(1, 5, 8), causal_mask(5)),
+        "Performer, which hides the future with causal=True alone, can leave out keys for all"
+        " queries alike, not for single queries: mask must have size 1 on its query axis, as"
+        " padding_mask makes it, got (5, 5)",
+    ),
+}
+
+
+@pytest.mark.usefixtures("as_a_reader")
+@pytest.mark.parametrize(("call", "says"), REFUSED.values(), ids=REFUSED)
+def test_bad_input_is_refused(call, says):
+    with pytest.raises(ValueError, match=f"^{re.escape(says)}$"):
+        call()

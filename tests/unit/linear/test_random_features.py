@@ -89,7 +89,7 @@ def test_a_normaliser_near_zero_is_held_up(causal):
 
 
 @pytest.mark.usefixtures("as_a_reader")
-def test_bad_input_is_told():
+def test_bad_input_is_refused():
     x = torch.zeros(1, 1, 3, 4)
     with pytest.raises(ValueError, match="last axis of projection must be d_key=4, got 5"):
         random_feature_attention(x, x, x, torch.zeros(8, 5))
