@@ -96,8 +96,8 @@ def features(attend, n_rows):
 
 
 def linformer(query, key, value):
-    mixes = torch.randn(2, 256, query.shape[2], device=query.device) / math.sqrt(query.shape[2])
-    return lambda: linformer_attention(query, key, value, *mixes)
+    E_and_F = torch.randn(2, 256, query.shape[2], device=query.device) / math.sqrt(query.shape[2])
+    return lambda: linformer_attention(query, key, value, *E_and_F)
 
 
 def lsh(n_rounds):

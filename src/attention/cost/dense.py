@@ -4,8 +4,10 @@ Each function takes the sizes of a layer and returns the `Cost` of one sequence 
 Operations are multiply-adds of matrix products, each of which is two floating-point operations in
 the counts of papers and of torch's FLOP counter. Softmax, activations, biases and sums are left
 out: they grow no faster than what is counted. What table 1 of Vaswani et al. 2017 calls "complexity
-per layer" is `mixing`, the work that carries information from one position to another. The modules
-`cost_recurrent`, `cost_sparse` and `cost_linear` count the other mechanisms.
+per layer" is `mixing`, the work that carries information from one position to another.
+
+The modules `attention.cost.recurrent`, `attention.cost.sparse` and `attention.cost.linear` count
+the other mechanisms.
 """
 
 from dataclasses import dataclass, replace
@@ -24,8 +26,8 @@ class Cost:
         memory: how many numbers the mixing holds at a time, beyond its input and output.
         cache: how many numbers of the past are kept to compute the next position.
         steps: how many operations must wait for each other.
-        path: how many layers, or steps within one, lie on the way of a signal between the two
-            positions where it is longest; None where it depends on the data or on chance.
+        path: how many layers, or steps within one, a signal needs between the two positions that
+            are farthest apart; None where that depends on the data or on chance.
 
     Source:
         Vaswani et al. 2017, §4 and table 1, for mixing, steps and path.
@@ -101,49 +103,51 @@ def grouped_query(n: int, d_model: int, n_heads: int, n_kv_heads: int) -> Cost:
 
 
 def tiled(n: int, d_model: int, n_heads: int, tile: int) -> Cost:
-    """`tiled_attention` of n tokens (FlashAttention): the operations of `multi_head`, O(n) memory.
+    """`tiled_attention` of n tokens (FlashAttention-2): as much work as `multi_head`, O(n) memory.
 
-    For each query a running maximum and sum; the tiles of keys are taken one after the other.
+    The memory is one tile of scores, a maximum and a sum for each query of a tile, and the
+    logarithm of the sum for every query. The tiles of keys are taken one after the other.
 
     Source:
-        Dao et al. 2022, §3.1.
+        Dao 2023, §3.1.
 
     Example:
         >>> from attention.cost.dense import multi_head, tiled
         >>> multi_head(4096, 512, 8).memory, tiled(4096, 512, 8, tile=256).memory
-        (134217728, 589824)
+        (134217728, 561152)
     """
     require_size("tile", tile)
-    memory = n_heads * (min(tile, n) ** 2 + 2 * n)
+    rows = min(tile, n)
+    memory = n_heads * (rows * rows + 2 * rows + n)
     return replace(multi_head(n, d_model, n_heads), memory=memory, steps=-(-n // tile))
 
 
-def convolutional(n: int, d_model: int, kernel: int) -> Cost:
-    """A convolution over n positions, each output from `kernel` of them, with a bias.
+def convolutional(n: int, d_model: int, kernel_size: int) -> Cost:
+    """A convolution over n positions, each output from kernel_size of them, with a bias.
 
     The path is the number of layers with which the last output reaches the first input, where every
-    layer spreads its kernel `kernel` times as wide as the layer before (dilated, causal).
+    layer reaches kernel_size times as far as the layer before (dilated, causal).
 
     Source:
         Vaswani et al. 2017, §4 and table 1.
 
     Example:
         >>> from attention.cost.dense import convolutional
-        >>> convolutional(n=81, d_model=512, kernel=3).path
+        >>> convolutional(n=81, d_model=512, kernel_size=3).path
         4
     """
     require_size("n", n)
     require_size("d_model", d_model)
-    require_size("kernel", kernel, least=2)
+    require_size("kernel_size", kernel_size, least=2)
     layers = 1
-    while kernel**layers < n:
+    while kernel_size**layers < n:
         layers += 1
     return Cost(
         projections=0,
-        mixing=n * kernel * d_model * d_model,
-        parameters=kernel * d_model * d_model + d_model,
+        mixing=n * kernel_size * d_model * d_model,
+        parameters=kernel_size * d_model * d_model + d_model,
         memory=0,
-        cache=(kernel - 1) * d_model,
+        cache=(kernel_size - 1) * d_model,
         steps=1,
         path=layers,
     )

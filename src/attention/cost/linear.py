@@ -1,4 +1,4 @@
-"""What attention costs where it is approximated in a time that grows as n, or as n · log n.
+"""What attention costs where it is approximated in a time that grows slower than n².
 
 Counted as in `attention.cost.dense`: linear attention, random features (Performer and Random
 Feature Attention), Linformer and LSH attention (Reformer). The projections W_q to W_o are those of
@@ -34,9 +34,11 @@ def linear(n: int, d_model: int, n_heads: int) -> Cost:
 def random_features(n: int, d_model: int, n_heads: int, n_features: int) -> Cost:
     """Linear attention on n_features random features: O(n · d_model · n_features).
 
-    Beside the two products with the state, queries and keys are multiplied with the random matrix,
-    of a row for each feature. Random Feature Attention makes two features, a sine and a cosine, of
-    each row: it takes n · d_model · n_features multiply-adds less.
+    Beside the two products with the state there are those with the random matrix, which has a row
+    for each feature. Performer multiplies the queries with it once and the keys twice: first it
+    looks for the largest of each feature, then it makes the features. Random Feature Attention
+    makes two features, a sine and a cosine, of each row, and multiplies once: it takes 2 · n ·
+    d_model · n_features multiply-adds less.
 
     Source:
         Choromanski et al. 2020, §2 (Performer); Peng et al. 2021, §3.
@@ -44,18 +46,19 @@ def random_features(n: int, d_model: int, n_heads: int, n_features: int) -> Cost
     Example:
         >>> from attention.cost.dense import multi_head
         >>> from attention.cost.linear import random_features
-        >>> random_features(4096, 512, 8, 256).mixing / multi_head(4096, 512, 8).mixing < 0.126
+        >>> random_features(4096, 512, 8, 256).mixing / multi_head(4096, 512, 8).mixing < 0.158
         True
     """
     require_size("n_features", n_features)
     cost = with_features(multi_head(n, d_model, n_heads), n, d_model, n_heads, n_features)
-    return replace(cost, mixing=cost.mixing + 2 * n * d_model * n_features)
+    return replace(cost, mixing=cost.mixing + 3 * n * d_model * n_features)
 
 
 def with_features(cost: Cost, n: int, d_model: int, n_heads: int, n_features: int) -> Cost:
     """The cost of a layer whose queries and keys become n_features numbers in every head.
 
-    The features are made for some tokens at a time. As memory they are left out: the state counts.
+    The features are made for one chunk of tokens at a time, which is no more memory however long
+    the sequence is. They are left out; the state is counted.
 
     Source:
         This book's count.
@@ -77,9 +80,9 @@ def with_features(cost: Cost, n: int, d_model: int, n_heads: int, n_features: in
 
 
 def linformer(
-    n: int, d_model: int, n_heads: int, n_mixtures: int, *, max_length: int | None = None
+    n: int, d_model: int, n_heads: int, proj_len: int, *, max_length: int | None = None
 ) -> Cost:
-    """`LinformerAttention`: O(n · n_mixtures · d_model), two matrices of max_length columns more.
+    """`LinformerAttention`: O(n · proj_len · d_model), two matrices of max_length columns more.
 
     Half of the work mixes keys and values, half attends to the mixtures. max_length is n unless
     given.
@@ -90,18 +93,18 @@ def linformer(
     Example:
         >>> from attention.cost.dense import multi_head
         >>> from attention.cost.linear import linformer
-        >>> linformer(4096, 512, 8, n_mixtures=256).mixing / multi_head(4096, 512, 8).mixing
+        >>> linformer(4096, 512, 8, proj_len=256).mixing / multi_head(4096, 512, 8).mixing
         0.125
     """
-    require_size("n_mixtures", n_mixtures)
+    require_size("proj_len", proj_len)
     cost, columns = multi_head(n, d_model, n_heads), n if max_length is None else max_length
     require_size("max_length", columns, least=n)
     return replace(
         cost,
-        mixing=4 * n * n_mixtures * d_model,
-        parameters=cost.parameters + 2 * n_mixtures * columns,
-        memory=n_heads * n * n_mixtures + 2 * n_mixtures * d_model,
-        cache=2 * n_mixtures * d_model,  # sums, to which the next key and value are added
+        mixing=4 * n * proj_len * d_model,
+        parameters=cost.parameters + 2 * proj_len * columns,
+        memory=n_heads * n * proj_len + 2 * proj_len * d_model,
+        cache=2 * proj_len * d_model,  # sums, to which the next key and value are added
     )
 
 
@@ -110,9 +113,12 @@ def reformer(
 ) -> Cost:
     """`ReformerAttention`: O(n · n_rounds · d_model · (chunk_length + n_buckets)), and a sort.
 
-    One round is held at a time. The sort compares but does not multiply, so that it is no
-    operation here; as steps it takes log₂ n, which is what Wang et al. 2020, table 1, count. Which
-    tokens meet depends on their vectors, and so does the path.
+    With n_buckets = 2 · n / chunk_length, as in the paper, hashing alone is O(n²). As memory the
+    scores of one round are counted; hashes and the outputs of the rounds are left out.
+
+    The sort compares but does not multiply, so it is no operation here. As steps it takes log₂ n,
+    which is what Wang et al. 2020, table 1, count. Which tokens meet depends on their vectors, and
+    so does the path.
 
     Source:
         Kitaev et al. 2020, §2 and table 1.

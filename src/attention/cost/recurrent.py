@@ -1,4 +1,4 @@
-"""What recurrent layers cost, and the attention that recurrent decoders ask with.
+"""What recurrent layers cost, and the attention of recurrent decoders.
 
 Counted as in `attention.cost.dense`: multiply-adds of matrix products for one sequence.
 """
@@ -16,8 +16,8 @@ def recurrent(n: int, d_model: int, gates: int = 1) -> Cost:
         n: how many positions.
         d_model: the width of a position.
         gates: how many pairs of matrices (with two biases, as torch has them) a position passes: 1
-            for nn.RNN, 3 for nn.GRU, 4 for nn.LSTM. One of each pair takes the input, for all
-            positions at a time, the other takes the state before.
+            for nn.RNN, 3 for nn.GRU, 4 for nn.LSTM. One of each pair multiplies the input, for all
+            positions at a time, the other one the state before.
 
     Source:
         Vaswani et al. 2017, §4 and table 1.

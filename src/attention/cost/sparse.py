@@ -33,9 +33,10 @@ def of_pairs(pairs: int, n: int, d_model: int, n_heads: int, path: int | None) -
 def sliding_window(
     n: int, d_model: int, n_heads: int, window: int, *, causal: bool = False
 ) -> Cost:
-    """Each query and `window` neighbours, half on each side: O(n · window · d_model), O(n) path.
+    """Each query and `window` neighbours, half on each side: O(n · window · d_model).
 
-    Where causal, all neighbours lie before the query, and nothing else is kept for the next one.
+    The path is O(n / window). Where causal, all neighbours lie before the query, and they are all
+    that is kept for the next one.
 
     Source:
         Vaswani et al. 2017, table 1, "self-attention (restricted)"; Beltagy et al. 2020, §3.1.
@@ -56,7 +57,7 @@ def sliding_window(
 
 
 def global_tokens(n: int, d_model: int, n_heads: int, n_global: int) -> Cost:
-    """Everybody sees n_global tokens, and these see everybody: O(n · n_global · d_model), path 2.
+    """All tokens see n_global tokens, and these see all: O(n · n_global · d_model), path 2.
 
     Source:
         Beltagy et al. 2020, §3.1; Zaheer et al. 2020, §2.
@@ -72,7 +73,7 @@ def global_tokens(n: int, d_model: int, n_heads: int, n_global: int) -> Cost:
 
 
 def random_keys(n: int, d_model: int, n_heads: int, n_random: int) -> Cost:
-    """n_random keys drawn for each query: O(n · n_random · d_model). Chance sets the path.
+    """n_random keys drawn for each query: O(n · n_random · d_model). The path depends on the draw.
 
     Counted as if no key were drawn twice.
 
