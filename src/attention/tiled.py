@@ -6,6 +6,12 @@ the values. No query × key matrix is ever held, and the output is that of scale
 attention, to rounding. For the backward pass each query keeps the logarithm of its sum, from which
 every tile's weights are computed again. O(query · key) work, in training 7 products of query × key
 instead of 6, and O(query + key) memory.
+
+This is the order of FlashAttention-2 (Dao 2023, §3.1): the outer loop takes the tiles of queries,
+each output is divided by its sum once, at the end, and the logarithm of the sum is kept.
+FlashAttention (Dao et al. 2022) takes the tiles of keys outside, divides at every tile, and keeps
+maximum and sum. Both save the traffic between an accelerator's memory and its caches; here the same
+arithmetic saves memory only.
 """
 
 import math
@@ -15,7 +21,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attention.arguments import require_mask, require_same_sequences, require_size, require_vectors
+from attention.arguments import require_heads, require_size
 
 
 def tiled_attention(
@@ -27,7 +33,7 @@ def tiled_attention(
     causal: bool = False,
     tile: int = 256,
 ) -> Float[Tensor, "batch heads query d_value"]:
-    """softmax(query · keyᵀ / √d_key) · value in tiles: output (batch, heads, query, d_value).
+    """softmax(query · keyᵀ / √d_key) · value in tiles.
 
     A query that may attend to nothing gets output 0 and finite gradients. float16 and bfloat16 are
     summed in float32. There is no dropout, and no gradient of gradients.
@@ -36,18 +42,26 @@ def tiled_attention(
         query: (batch, heads, query, d_key).
         key: (batch, heads, key, d_key).
         value: (batch, heads, key, d_value).
-        mask: as in `scaled_dot_product_attention`, errors too. A padding mask is small; for a
-            causal one say causal=True.
-        causal: no key in a query's future, the last query aligned with the last key as in
-            `causal_mask`. Tiles that lie in the future as a whole are skipped: half of the work.
+        mask: as in `scaled_dot_product_attention`. A padding mask is small; in place of a causal
+            one pass causal=True.
+        causal: whether the keys in a query's future are hidden, the last query aligned with the
+            last key as in `causal_mask`. Tiles that lie in the future as a whole are skipped, which
+            saves half of the work.
         tile: how many queries and how many keys a tile has.
+
+    Returns:
+        The output, (batch, heads, query, d_value).
+
+    Raises:
+        ValueError, TypeError: as `scaled_dot_product_attention` does.
 
     Cost:
         O(query · key · d_key) operations. O(query + key + tile²) numbers are held in each head.
 
     Source:
-        Milakov and Gimelshein 2018, §3, algorithm 3: softmax; Dao et al. 2022, algorithm 1 and
-        appendix B.2: output and gradients.
+        Milakov and Gimelshein 2018, §3, algorithm 3: softmax; Dao 2023 (FlashAttention-2), §3.1,
+        algorithms 1 and 2: output and gradients, after Dao et al. 2022 (FlashAttention), appendix
+        B.2.
 
     Example:
         >>> import torch
@@ -56,16 +70,11 @@ def tiled_attention(
         >>> torch.allclose(tiled_attention(x, x, x, tile=16), fused_attention(x, x, x), atol=1e-5)
         True
     """
-    require_vectors("query", query, "batch heads query d_key")
-    require_vectors("key", key, "batch heads key d_key", last=query.shape[-1])
-    require_vectors("value", value, "batch heads key d_value")
-    require_same_sequences(query, key, value)
+    require_heads(query, key, value, mask)
     require_size("tile", tile)
     if mask is not None:
-        scores = (*query.shape[:-1], key.shape[-2])
-        require_mask(mask, scores)
-        mask = mask.expand(scores)  # a view, which holds no more numbers than before
-    # Scaling and changing the type are left to autograd: the rest knows neither.
+        mask = mask.expand(*query.shape[:-1], key.shape[-2])  # a view: it holds no more numbers
+    # Autograd differentiates the scaling and the change of type, so that TiledAttention need not.
     exact = torch.promote_types(query.dtype, torch.float32)
     scaled = query.to(exact) * (1 / math.sqrt(query.shape[-1]))
     output = TiledAttention.apply(scaled, key.to(exact), value.to(exact), mask, causal, tile)
@@ -73,7 +82,11 @@ def tiled_attention(
 
 
 class TiledAttention(torch.autograd.Function):
-    """softmax(query · keyᵀ) · value and its gradients, tile by tile."""
+    """softmax(query · keyᵀ) · value and its gradients, tile by tile.
+
+    Both passes take the tiles of queries outside. Dao 2023, algorithm 2, takes those of keys
+    outside in the backward pass, so that they can run in parallel.
+    """
 
     @staticmethod
     def forward(ctx, query, key, value, mask, causal, tile):
@@ -82,13 +95,13 @@ class TiledAttention(torch.autograd.Function):
         for rows, visible in tiles(query.shape[-2], key.shape[-2], tile, causal):
             # The running sums, of weights and of values times weights, both still at 0.
             total, weighted = log_total[..., rows, :], output[..., rows, :]
-            # Not -inf: hidden scores are, and minus the maximum they must stay -inf and not NaN.
+            # Not -inf: hidden scores are -inf, and -inf - (-inf) would be NaN.
             maximum = torch.full_like(total, torch.finfo(total.dtype).min)
             for columns in visible:
                 scores = scores_of_tile(query, key, mask, causal, rows, columns)
                 larger = torch.maximum(maximum, scores.amax(-1, keepdim=True))
                 weights = (scores - larger).exp()
-                # What was summed up relative to the old maximum is brought down to the new one.
+                # Both sums are relative to the old maximum: make them relative to the new one.
                 shrink = (maximum - larger).exp()
                 total = total * shrink + weights.sum(-1, keepdim=True)
                 weighted = weighted * shrink + weights @ value[..., columns, :]
@@ -102,14 +115,14 @@ class TiledAttention(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, grad_output):
-        if torch.is_grad_enabled():  # by create_graph=True; what follows would be taken as constant
+        if torch.is_grad_enabled():  # by create_graph=True, which would take all this as constant
             raise RuntimeError(
                 "tiled_attention has no gradients of gradients; scaled_dot_product_attention has"
             )
         query, key, value, mask, output, log_total = ctx.saved_tensors
         grad_query, grad_key, grad_value = (torch.zeros_like(x) for x in (query, key, value))
-        # The gradient through softmax is weights · (g - Σ weights · g), and that sum over the keys
-        # is known without them: the output holds it already.
+        # The gradient through softmax is weights · (g - Σ weights · g). The sum over the keys needs
+        # no weights: it is the product of the output and its gradient.
         mean = (grad_output * output).sum(-1, keepdim=True)
         for rows, visible in tiles(query.shape[-2], key.shape[-2], ctx.tile, ctx.causal):
             for columns in visible:
