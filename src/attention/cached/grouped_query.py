@@ -1,15 +1,12 @@
-"""Dot-product attention whose query heads share heads of keys and values.
+"""Grouped-query attention: several query heads share one head of keys and values.
 
-Multi-head attention gives every query head its own keys and values. Here a group of consecutive
-query heads attends to the same ones. Scores and weights are as many as before, and so is the work
-on them; only keys and values are fewer. `GroupedQueryAttention` puts the projections around it.
+Multi-head attention gives every query head its own keys and values. Here n_heads / n_kv_heads
+consecutive query heads attend to the same ones. n_kv_heads = n_heads is multi-head attention,
+n_kv_heads = 1 is multi-query attention.
 
-Grouped-query attention: several query heads share one head of keys and values.
-
-n_kv_heads = n_heads is multi-head attention, n_kv_heads = 1 is multi-query attention, and between
-them n_heads / n_kv_heads query heads share each head of keys and values. The scores take as much
-work as in multi-head attention. Two projections get smaller, and so does the key-value cache, which
-a decoder reads from end to end for every token: n_heads / n_kv_heads times.
+Scores and weights are as many as before, and so is the work on them. Two projections get smaller,
+by the factor n_heads / n_kv_heads, and so does the key-value cache, which a decoder reads from end
+to end for every token.
 """
 
 from jaxtyping import Bool, Float
@@ -21,11 +18,12 @@ from attention.arguments import (
     require_mask,
     require_n_heads,
     require_same_sequences,
+    require_sequences,
     require_vectors,
 )
 from attention.cached.key_value_cache import KeyValueCache
-from attention.dot_product import fused_attention, scaled_dot_product_attention
-from attention.heads import merge_heads, split_heads
+from attention.dot_product import attend, attend_fused
+from attention.heads import merge, split
 from attention.multihead import MultiHeadAttention
 
 
@@ -76,8 +74,7 @@ def grouped_attention(
     require_vectors("query", query, "batch heads query d_key")
     require_vectors("key", key, "batch kv_heads key d_key", last=query.shape[-1])
     require_vectors("value", value, "batch kv_heads key d_value")
-    batch, n_heads, n_queries, d_key = query.shape
-    n_kv_heads, n_keys = key.shape[1:3]
+    n_heads, n_kv_heads = query.shape[1], key.shape[1]
     require_divides("kv_heads", n_kv_heads, "heads", n_heads)
     if value.shape[1] != n_kv_heads:
         raise ValueError(
@@ -85,21 +82,38 @@ def grouped_attention(
             f"got key {tuple(key.shape)} and value {tuple(value.shape)}"
         )
     require_same_sequences(query[:, 0], key[:, 0], value[:, 0])
-    group = n_heads // n_kv_heads
+    if mask is not None:
+        require_mask(mask, (*query.shape[:-1], key.shape[-2]))
+    require_dropout(dropout)
+    return attend_in_groups(query, key, value, mask, dropout=dropout, need_weights=need_weights)
 
-    # To the keys they share, the heads of a group are so many more queries.
+
+def attend_in_groups(
+    query: Float[Tensor, "batch heads query d_key"],
+    key: Float[Tensor, "batch kv_heads key d_key"],
+    value: Float[Tensor, "batch kv_heads key d_value"],
+    mask: Bool[Tensor, "..."] | None,
+    *,
+    dropout: float,
+    need_weights: bool,
+) -> tuple[
+    Float[Tensor, "batch heads query d_value"], Float[Tensor, "batch heads query key"] | None
+]:
+    """`grouped_attention` without its argument checks."""
+    batch, n_heads, n_queries, d_key = query.shape
+    n_kv_heads = key.shape[1]
+    group = n_heads // n_kv_heads
+    # The queries of a group's heads become more queries of the one head whose keys they share.
     query = query.reshape(batch, n_kv_heads, group * n_queries, d_key)
     if mask is not None:
-        require_mask(mask, (batch, n_heads, n_queries, n_keys))
         mask = mask[(None,) * (4 - mask.ndim)]
         if mask.shape[1:3] != (1, 1):  # a mask of keys alone is the same for all queries anyway
             heads = (n_kv_heads, group) if mask.shape[1] > 1 else (1, 1)
             mask = mask.unflatten(1, heads).expand(-1, -1, group, n_queries, -1).flatten(2, 3)
-    if not need_weights:
-        output = fused_attention(query, key, value, mask, dropout=dropout)
-        return output.reshape(batch, n_heads, n_queries, -1), None
-    output, weights = scaled_dot_product_attention(query, key, value, mask, dropout=dropout)
     rows = (batch, n_heads, n_queries, -1)
+    if not need_weights:
+        return attend_fused(query, key, value, mask, dropout=dropout).reshape(rows), None
+    output, weights = attend(query, key, value, mask, dropout=dropout)
     return output.reshape(rows), weights.reshape(rows)
 
 
@@ -157,8 +171,7 @@ class GroupedQueryAttention(nn.Module):
         cache: KeyValueCache | None = None,
         need_weights: bool = True,
     ) -> tuple[Float[Tensor, "batch query d_model"], Float[Tensor, "batch heads query _"] | None]:
-        """Attend to the keys: output (batch, query, d_model) and weights (batch, heads, query,
-        key).
+        """Attend from every query to the keys.
 
         Args:
             query: (batch, query, d_model).
@@ -166,13 +179,17 @@ class GroupedQueryAttention(nn.Module):
             value: (batch, key, d_model); the keys unless given.
             mask: as in `MultiHeadAttention.forward`.
             cache: takes the keys and values of these tokens, which then attend to all that it
-                holds; `key` of the weights and of the mask counts these. For one token no mask is
-                needed, for several it is causal_mask(new, cache.length + new).
+                holds. The axis `key` of the weights and of the mask counts all of them. One token
+                needs no mask; several need causal_mask(new, cache.length + new).
             need_weights: as in `MultiHeadAttention.forward`.
 
+        Returns:
+            output (batch, query, d_model) and weights (batch, heads, query, key).
+
         Raises:
-            ValueError, TypeError: as `MultiHeadAttention.forward` does, and for a cache in
-                cross-attention.
+            ValueError, TypeError: as `MultiHeadAttention.forward` and `KeyValueCache.append` do,
+                and for a cache in cross-attention. A call that is refused leaves the cache as it
+                was.
         """
         if cache is not None and not (key is None and value is None):
             raise ValueError(
@@ -181,21 +198,21 @@ class GroupedQueryAttention(nn.Module):
             )
         key = query if key is None else key
         value = key if value is None else value
-        require_vectors("query", query, "batch query d_model", last=self.d_model)
-        require_vectors("key", key, "batch key d_model", last=self.d_model)
-        require_vectors("value", value, "batch key d_model", last=self.d_model)
-        require_same_sequences(query, key, value)
+        require_sequences(query, key, value, None, d_model=self.d_model, n_heads=self.n_heads)
+        if mask is not None:
+            n_keys = key.shape[1] + (0 if cache is None else cache.length)
+            require_mask(mask, (query.shape[0], self.n_heads, query.shape[1], n_keys))
 
-        q = split_heads(self.w_q(query), self.n_heads)  # (batch, heads, query, d_key)
-        k = split_heads(self.w_k(key), self.n_kv_heads)  # (batch, kv_heads, key, d_key)
-        v = split_heads(self.w_v(value), self.n_kv_heads)  # (batch, kv_heads, key, d_key)
+        q = split(self.w_q(query), self.n_heads)  # (batch, heads, query, d_key)
+        k = split(self.w_k(key), self.n_kv_heads)  # (batch, kv_heads, key, d_key)
+        v = split(self.w_v(value), self.n_kv_heads)  # (batch, kv_heads, key, d_key)
         if cache is not None:
             k, v = cache.append(k, v)
         dropout = self.dropout if self.training else 0.0
-        attended, weights = grouped_attention(
+        attended, weights = attend_in_groups(
             q, k, v, mask, dropout=dropout, need_weights=need_weights
         )
-        return self.w_o(merge_heads(attended)), weights
+        return self.w_o(merge(attended)), weights
 
     def new_cache(self, batch: int, max_length: int) -> KeyValueCache:
         """Make an empty cache for this layer, with its heads, width, dtype and device."""

@@ -1,9 +1,9 @@
 """The key-value cache: what a decoder keeps, so that each token is projected once.
 
-Under a causal mask the keys and values of earlier tokens never change. A decoder that writes one
-token after another therefore keeps them, and each step projects the new token alone: O(n) work per
-token instead of O(n²). The price is memory, which every step reads from end to end. It grows with
-the heads of keys and values, and grouped-query attention exists to have fewer of these.
+Under a causal mask the keys and values of earlier tokens never change. So a decoder that writes one
+token after another keeps them, and each step projects the new token alone: O(n) work per token
+instead of O(n²). The price is memory, which every step reads from end to end. It grows with the
+number of heads of keys and values; grouped-query attention has fewer of them for this reason.
 """
 
 import torch
@@ -14,7 +14,7 @@ from attention.arguments import require_size, require_vectors
 
 
 class KeyValueCache:
-    """The keys and values that one layer has seen, in memory allocated once for max_length tokens.
+    """The keys and values of one layer, in memory that is allocated once for max_length tokens.
 
     Args:
         batch: how many sequences are decoded side by side.
@@ -80,12 +80,12 @@ class KeyValueCache:
             value: (batch, kv_heads, new, d_key).
 
         Returns:
-            keys and values, (batch, kv_heads, length, d_key), views of the cache. Nothing but the
-            new tokens is copied.
+            keys and values, (batch, kv_heads, length, d_key): views of the cache, so that only the
+            new tokens are copied.
 
         Raises:
-            ValueError: for tokens that do not fit, for another batch, head count or width, and
-                where gradients are asked for, since the cache overwrites what they would need.
+            ValueError: for tokens that do not fit, for another batch, number of heads or width, and
+                for keys that need gradients, since the cache overwrites what these would need.
             TypeError: for another dtype.
 
         Cost:

@@ -8,9 +8,89 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 from attention import MultiHeadAttention, causal_mask, padding_mask
-from attention.cached.grouped_query import GroupedQueryAttention
+from attention.cached.grouped_query import GroupedQueryAttention, grouped_attention
 from attention.heads import merge_heads, split_heads
 from tests.unit.cases import assert_close, cases, gradients, randomise
+from tests.unit.sparse.cases import LargestTensor
+
+
+@st.composite
+def grouped_qkv(draw):
+    """Draw query, key, value and a mask that differs in none, some or all of its axes."""
+    batch, n_kv_heads, group = (draw(st.integers(1, 3)) for _ in range(3))
+    n_queries, n_keys, d_key, d_value = (draw(st.integers(1, 5)) for _ in range(4))
+    n_heads = n_kv_heads * group
+    rng = torch.Generator().manual_seed(draw(st.integers(0, 2**32)))
+    query, key, value = (
+        torch.randn(batch, *shape, dtype=torch.float64, generator=rng).requires_grad_()
+        for shape in (
+            (n_heads, n_queries, d_key),
+            (n_kv_heads, n_keys, d_key),
+            (n_kv_heads, n_keys, d_value),
+        )
+    )
+    shape = [batch, n_heads, n_queries, n_keys][draw(st.sampled_from((0, 2))) :]
+    shape = [1 if draw(st.booleans()) else size for size in shape]
+    mask = torch.rand(shape, generator=rng) < 0.6
+    return query, key, value, draw(st.sampled_from([None, mask]))
+
+
+@given(grouped_qkv(), st.booleans())
+def test_equals_torchs_grouped_attention_in_values_and_gradients(qkv, need_weights):
+    query, key, value, mask = qkv
+    output, weights = grouped_attention(query, key, value, mask, need_weights=need_weights)
+    # torch's gradient of a row with nothing to attend to differs between versions: 0 is promised.
+    sees = torch.ones(1, 1, dtype=torch.bool) if mask is None else mask.any(-1, keepdim=True)
+    expected = F.scaled_dot_product_attention(
+        query, key, value, None if mask is None else mask | ~sees, enable_gqa=True
+    ).masked_fill(~sees, 0.0)
+    assert_close(output, expected)
+    for ours, theirs in zip(
+        gradients([output], [query, key, value]),
+        gradients([expected], [query, key, value]),
+        strict=True,
+    ):
+        assert_close(ours, theirs)
+    assert (weights is not None) == need_weights
+
+
+@given(grouped_qkv())
+def test_equals_a_loop_over_heads(qkv):
+    """Query head h attends to head h // group of keys and values, row by row."""
+    query, key, value, mask = qkv
+    (batch, n_heads, n_queries, d_key), n_keys = query.shape, key.shape[2]
+    group = n_heads // key.shape[1]
+    output, weights = grouped_attention(query, key, value, mask)
+    allowed = torch.ones(batch, n_heads, n_queries, n_keys, dtype=torch.bool)
+    if mask is not None:
+        allowed = mask.expand_as(allowed)
+    for b in range(batch):
+        for h in range(n_heads):
+            for q in range(n_queries):
+                exp = (key[b, h // group] @ query[b, h, q] / d_key**0.5).exp() * allowed[b, h, q]
+                row = exp / exp.sum() if exp.any() else exp
+                assert_close(weights[b, h, q], row)
+                assert_close(output[b, h, q], row @ value[b, h // group])
+
+
+def test_keys_are_never_repeated():
+    """With one query, as in decoding, no tensor is as large as the repeated keys."""
+    query, key, value = torch.randn(1, 8, 1, 64), *torch.randn(2, 1, 2, 100, 64)
+    for need_weights in (True, False):
+        with LargestTensor() as largest, torch.no_grad():
+            grouped_attention(query, key, value, need_weights=need_weights)
+        assert largest.numel <= key.numel()
+
+
+def test_no_input_is_modified():
+    query, key, value = torch.randn(2, 4, 5, 3), *torch.randn(2, 2, 2, 5, 3)
+    mask = causal_mask(5)
+    inputs = (query, key, value, mask)
+    before = [x.clone() for x in inputs]
+    with torch.no_grad():
+        grouped_attention(query, key, value, mask)
+        grouped_attention(query, key, value, mask, need_weights=False)
+    assert all(torch.equal(x, y) for x, y in zip(inputs, before, strict=True))
 
 
 @given(cases(), st.booleans())
@@ -22,9 +102,9 @@ def test_as_many_heads_of_keys_as_of_queries_is_multi_head(case, need_weights):
     assert_close(output, expected)
     if need_weights:
         assert_close(weights, expected_weights)
-    found = gradients([output], case.inputs + list(ours.parameters()))
+    actuals = gradients([output], case.inputs + list(ours.parameters()))
     wanted = gradients([expected], case.inputs + list(case.module.parameters()))
-    for actual, gradient in zip(found, wanted, strict=True):
+    for actual, gradient in zip(actuals, wanted, strict=True):
         assert_close(actual, gradient)
 
 
@@ -166,18 +246,81 @@ def test_parameters_have_the_promised_names_and_shapes():
     assert "n_heads=6, n_kv_heads=2" in repr(GroupedQueryAttention(12, 6, 2))
 
 
+@pytest.mark.usefixtures("as_a_reader")
+def test_a_refused_call_leaves_the_cache_as_it_was():
+    module, x = GroupedQueryAttention(8, 4, 2), torch.randn(1, 2, 8)
+    cache = module.new_cache(batch=1, max_length=5)
+    with torch.no_grad():
+        module(x, mask=causal_mask(2), cache=cache)
+        keys = cache.keys.clone()
+        for mask in (causal_mask(2), causal_mask(2, 4).float(), causal_mask(2, 4)[None]):
+            with pytest.raises((ValueError, TypeError)):
+                module(x + 1, mask=mask, cache=cache)
+        assert cache.length == 2
+        assert torch.equal(cache.keys, keys)
+        module(x + 1, mask=causal_mask(2, 4), cache=cache)
+    assert cache.length == 4
+
+
+Q, K = torch.zeros(2, 6, 5, 4), torch.zeros(2, 3, 7, 4)
 X = torch.zeros(2, 5, 8)
 GQA = GroupedQueryAttention(8, 4, 2)
 REFUSED = {
+    "keys of another width": (
+        lambda: grouped_attention(Q, K[..., 1:], K),
+        ValueError,
+        "the last axis of key must be d_key=4, got 3 in shape (2, 3, 7, 3)",
+    ),
+    "queries without heads": (
+        lambda: grouped_attention(Q[:, 0], K, K),
+        ValueError,
+        "query must have shape (batch, heads, query, d_key), got 3 dimensions: (2, 5, 4)",
+    ),
+    "values without heads": (
+        lambda: grouped_attention(Q, K, K[:, 0]),
+        ValueError,
+        "value must have shape (batch, kv_heads, key, d_value), got 3 dimensions: (2, 7, 4)",
+    ),
+    "heads that do not divide": (
+        lambda: grouped_attention(Q, K[:, :1].expand(2, 4, 7, 4), K[:, :1].expand(2, 4, 7, 4)),
+        ValueError,
+        "kv_heads=4 does not divide heads=6; it can be 1, 2, 3 or 6",
+    ),
+    "values of other heads": (
+        lambda: grouped_attention(Q, K, K[:, :1], need_weights=False),
+        ValueError,
+        "key and value must have the same kv_heads, got key (2, 3, 7, 4) and value (2, 1, 7, 4)",
+    ),
+    "another batch": (
+        lambda: grouped_attention(Q[:1], K, K),
+        ValueError,
+        "query and key must agree in every axis before the last two (the batch)",
+    ),
+    "a mask for the heads of keys": (
+        lambda: grouped_attention(Q, K, K, torch.ones(2, 3, 5, 7) == 1),
+        ValueError,
+        "mask of shape (2, 3, 5, 7) does not broadcast to (batch, heads, query, key)"
+        " = (2, 6, 5, 7)",
+    ),
+    "dropout above 1": (
+        lambda: grouped_attention(Q, K, K, dropout=2.0),
+        ValueError,
+        "dropout is a probability between 0 and 1, got 2.0",
+    ),
     "heads of keys that do not divide": (
         lambda: GroupedQueryAttention(16, 8, 3),
         ValueError,
         "n_kv_heads=3 does not divide n_heads=8; it can be 1, 2, 4 or 8",
     ),
-    "heads that do not divide": (
+    "heads that do not divide d_model": (
         lambda: GroupedQueryAttention(8, 3, 1),
         ValueError,
         "n_heads=3 does not divide d_model=8; it can be 1, 2, 4 or 8",
+    ),
+    "dropout above 1 for the module": (
+        lambda: GroupedQueryAttention(8, 4, 2, dropout=2.0),
+        ValueError,
+        "dropout is a probability between 0 and 1, got 2.0",
     ),
     "pooling into heads that do not divide": (
         lambda: GroupedQueryAttention.from_multihead(MultiHeadAttention(12, 6), 4),
@@ -188,6 +331,17 @@ REFUSED = {
         lambda: GroupedQueryAttention.from_multihead(torch.nn.MultiheadAttention(8, 2), 1),
         TypeError,
         "module must be a MultiHeadAttention, got MultiheadAttention",
+    ),
+    "a sentence without a batch": (
+        lambda: GQA(X[0]),
+        ValueError,
+        "query must have shape (batch, query, d_model), got 2 dimensions: (5, 8); "
+        "add the batch axis with query[None]",
+    ),
+    "a mask of another length": (
+        lambda: GQA(X, mask=causal_mask(5, 6)),
+        ValueError,
+        "mask of shape (5, 6) does not broadcast to (batch, heads, query, key) = (2, 4, 5, 5)",
     ),
     "a cache in cross-attention": (
         lambda: GQA(X, X, cache=GQA.new_cache(2, 5)),
@@ -205,18 +359,11 @@ REFUSED = {
         ValueError,
         "key asks for gradients, which a cache cannot give",
     ),
-    "no batch axis": (
-        lambda: GQA(X[0]),
-        ValueError,
-        "query must have shape (batch, query, d_model), got 2 dimensions: (5, 8); "
-        "add the batch axis with query[None]",
-    ),
 }
 
 
 @pytest.mark.usefixtures("as_a_reader")
-@pytest.mark.parametrize("name", REFUSED)
-def test_bad_input_is_refused_with_a_reason(name):
-    call, error, message = REFUSED[name]
-    with pytest.raises(error, match=re.escape(message)):
+@pytest.mark.parametrize(("call", "error", "says"), REFUSED.values(), ids=REFUSED)
+def test_bad_input_is_refused(call, error, says):
+    with pytest.raises(error, match=re.escape(says)):
         call()
