@@ -3,12 +3,13 @@
 Cut the sequence into rows of `stride` tokens. A query attends to the keys of its own row up to
 itself, and to the last few keys of every earlier row: about stride + n/stride keys, least at
 stride ≈ √n. Time and memory then grow as n·√n. Two layers connect a query with every earlier key:
-a row's last keys see the whole row, and every later query sees them. The pattern is causal, and its
-places do not move with the query, so that it suits text, where no column means anything. The output
-equals dense attention under the pattern's mask.
+the last keys of a row see the whole row, and every later query sees them. The pattern is causal.
+The positions of the summary keys do not depend on the query, which suits text, where columns mean
+nothing. The output equals dense attention under the pattern's mask.
 
 The paper gives both halves to two heads, to two layers or to one merged head (§5.1). This is the
-merged head.
+merged head. All heads see the same summary keys, the last ones of a row. The paper found it better
+that heads see distinct groups of `summary` keys of a row (§4.3).
 """
 
 import math
@@ -18,7 +19,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attention.arguments import require_size
-from attention.sparse.blocks import attend_in_blocks, require_self_attention
+from attention.sparse.blocks import attend_gathered, require_self_attention
 
 
 def fixed_mask(
@@ -29,7 +30,7 @@ def fixed_mask(
     Args:
         seq: how many tokens.
         stride: how many keys a row has.
-        summary: how many keys at the end of a row all later rows see; the paper's c.
+        summary: how many keys at the end of each row all later rows see; the paper's c.
         device: where the mask is made; torch's default unless given.
 
     Returns:
@@ -56,7 +57,7 @@ def fixed_mask(
 
 
 def require_summary(stride: int, summary: int) -> None:
-    """Refuse more summary keys than a row has keys."""
+    """Require no more summary keys than a row has keys."""
     require_size("stride", stride)
     require_size("summary", summary)
     if summary > stride:
@@ -83,11 +84,12 @@ def fixed_attention(
         mask: which keys are no padding, (batch, 1, 1, seq) as `padding_mask` makes it. A query that
             may attend to nothing gets output 0.
         stride: how many keys a row has.
-        summary: how many keys at the end of a row all later rows see; the paper takes 8, 16 or 32
-            where stride is 128 or 256.
+        summary: how many keys at the end of each row all later rows see. The paper takes 8, 16 or
+            32 where stride is 128 or 256. With 1, the default here, the paper finds the pattern too
+            weak (§4.3).
 
     Returns:
-        The output, (batch, heads, seq, d_value).
+        The output, one vector for each query.
 
     Raises:
         ValueError: for more summary keys than a row has, another number of queries than keys, and a
@@ -115,11 +117,11 @@ def fixed_attention(
     n_rows = math.ceil(seq / stride)
     row = torch.arange(n_rows, device=device)[:, None]
     own = row * stride + torch.arange(stride, device=device)  # (n_rows, stride)
-    sums = own[:, -summary:].flatten()  # the last keys of every row
+    summaries = own[:, -summary:].flatten()  # the last keys of every row
 
-    # Each row lists its own keys and the last keys of all rows; of these it sees the earlier rows'.
-    listed = torch.cat([own, sums.expand(n_rows, -1)], dim=1).clamp(max=seq - 1)
+    # Each row lists its own keys and the summary keys of all rows, and sees those of earlier rows.
+    listed = torch.cat([own, summaries.expand(n_rows, -1)], dim=1).clamp(max=seq - 1)
     sees_own = own[:, None] <= own[:, :, None]  # (n_rows, stride, stride)
-    sees_sums = (sums // stride < row)[:, None].expand(-1, stride, -1)
-    allowed = torch.cat([sees_own, sees_sums], dim=2)
-    return attend_in_blocks(query, key, value, listed, allowed, mask)
+    sees_summaries = (summaries // stride < row)[:, None].expand(-1, stride, -1)
+    allowed = torch.cat([sees_own, sees_summaries], dim=2)
+    return attend_gathered(query, key, value, listed, allowed, mask)

@@ -1,4 +1,9 @@
-"""Global tokens: a few tokens that attend to every token, and that every token attends to."""
+"""Global tokens: a few tokens that attend to every token, and that every token attends to.
+
+A global token connects any two tokens in two steps, through one layer to it and through the next
+from it. Each costs two products of n scores: its own row and its own column. This module makes the
+mask to look at, n × n numbers; `sparse_attention` computes with the positions alone.
+"""
 
 from collections.abc import Sequence
 
@@ -10,7 +15,7 @@ from attention.arguments import require_size
 
 
 def require_global_tokens(global_tokens: Sequence[int], seq: int) -> list[int]:
-    """Refuse what is no position in the sequence; return the positions, each once, in order."""
+    """Require positions in the sequence; return each once, in order."""
     for position in global_tokens:
         require_size("a position in global_tokens", position, least=0)
         if position >= seq:

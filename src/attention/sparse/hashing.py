@@ -1,24 +1,26 @@
-"""LSH attention, the heart of the Reformer: tokens attend to the tokens of their own hash bucket.
+"""LSH attention and the Reformer: each token attends to tokens in its own hash bucket.
 
-Queries and keys are the same vectors, the keys scaled to length 1. A locality-sensitive hash (LSH)
-puts vectors of similar direction into the same bucket, and since the largest scores dominate a
-softmax, little is lost where a token attends within its bucket alone. The tokens are sorted by
-bucket and cut into chunks, and each chunk attends to itself and to the one before: scores of shape
-(chunk, 2 · chunk) take the place of (n, n). What one round of hashing separates another may bring
-together, so several rounds are made and joined: the result is softmax attention over the union of
-what they find. Sorting takes O(n log n) steps, all else O(n).
-
-Reformer: self-attention within hash buckets, with one projection for queries and keys.
+A locality-sensitive hash (LSH) puts vectors of similar direction into the same bucket. The largest
+scores dominate a softmax, so little is lost where a token attends within its bucket only. Queries
+and keys are the same vectors, the keys scaled to length 1. The tokens are sorted by bucket and cut
+into chunks, and each chunk attends to itself and to the one before: scores of shape (chunk,
+2 · chunk) take the place of (n, n). One round of hashing separates some similar tokens, another
+round may bring them together. So the tokens are hashed several times, and the result is softmax
+attention over the union of what the rounds show.
 
 A layer of the Reformer differs from multi-head attention in two ways. Queries and keys come from
-one projection, so that a token falls into one bucket as query and as key; sharing leaves no room to
-ask for another thing than one offers. And attention is LSH attention (`lsh_attention`): a token
-attends to the tokens whose vectors have a similar direction, found by hashing and sorting in
-O(n log n) steps. The reversible layers of the paper save memory between layers and are no part of
-attention.
+one projection, so that a token falls into one bucket as query and as key; a token can then not ask
+for something else than it offers. And attention is LSH attention. The reversible layers of the
+paper save memory between layers and are no part of attention.
+
+Given the buckets, sorting takes O(n log n) steps and all else O(n · chunk_length). Hashing takes
+O(n · n_buckets) products with a column. That is O(n²) where n_buckets grows with n, as in the
+paper, and O(n · √n) where the number of buckets is the product of two, (a, b) with a ≈ b. The
+paper's O(n log n) leaves hashing out.
 """
 
 import math
+from collections.abc import Callable
 from functools import partial
 
 import torch
@@ -33,9 +35,66 @@ from attention.arguments import (
     require_size,
     require_vectors,
 )
-from attention.heads import merge_heads, split_heads
+from attention.heads import merge, split
 
-NOWHERE = -2  # the address of a key that nobody finds
+NOWHERE = -2  # the address of a key that no query sees
+
+
+def lsh_buckets(
+    x: Float[Tensor, "batch heads seq d_key"], rotations: Float[Tensor, "rounds d_key half"]
+) -> Int[Tensor, "batch heads rounds seq"]:
+    """argmax([x · R; -x · R]): which of 2 · half random vectors has the largest product with x.
+
+    Two hashes read as the digits of one number, `lsh_buckets(x, a) * n_b + lsh_buckets(x, b)`, make
+    n_a · n_b buckets at the cost of n_a + n_b.
+
+    Args:
+        x: (batch, heads, seq, d_key).
+        rotations: R, (rounds, d_key, half), independent normal numbers; one matrix for each round,
+            the same for all heads.
+
+    Returns:
+        The buckets, numbers from 0 to 2 · half - 1. No gradient flows through them.
+
+    Raises:
+        ValueError: for shapes that do not fit.
+
+    Cost:
+        For each head, O(rounds · n · d_key · half) time and O(n · half) memory: one round's
+        products at a time.
+
+    Source:
+        Kitaev et al. 2020, §2, "Locality sensitive hashing", after Andoni et al. 2015.
+
+    Example:
+        >>> import torch
+        >>> from attention import lsh_buckets
+        >>> x = torch.tensor([[2.0, 0], [3, 1], [-1, 0], [0, -5]])[None, None]
+        >>> lsh_buckets(x, torch.eye(2)[None])  # 0 and 1 are the two axes, 2 and 3 their opposites
+        tensor([[[[0, 0, 2, 3]]]])
+    """
+    require_vectors("x", x, "batch heads seq d_key")
+    if rotations.ndim != 3 or rotations.shape[1] != x.shape[-1]:
+        raise ValueError(
+            f"rotations must have shape (rounds, d_key, half) with d_key={x.shape[-1]}, "
+            f"got {tuple(rotations.shape)}"
+        )
+    return hash_vectors(x, rotations)
+
+
+def hash_vectors(
+    x: Float[Tensor, "batch heads seq d_key"], rotations: Float[Tensor, "rounds d_key half"]
+) -> Int[Tensor, "batch heads rounds seq"]:
+    """`lsh_buckets` without its argument checks."""
+    # Round by round, so that no round holds the products of another.
+    return torch.stack([largest_product(x.detach() @ rotation) for rotation in rotations], dim=2)
+
+
+def largest_product(rotated: Float[Tensor, "*batch half"]) -> Int[Tensor, "*batch"]:
+    """argmax([rotated; -rotated]), without making the second half."""
+    largest, along = rotated.max(dim=-1)
+    smallest, against = rotated.min(dim=-1)
+    return torch.where(largest >= -smallest, along, against + rotated.shape[-1])
 
 
 def lsh_attention(
@@ -49,29 +108,32 @@ def lsh_attention(
 ) -> Float[Tensor, "batch heads seq d_value"]:
     """softmax(query · keyᵀ) · value within buckets, where key = query / ‖query‖.
 
-    In a round, the tokens are sorted by bucket, then by position, and cut into chunks. A token
-    finds those of its bucket that are in its chunk or in the one before. It attends to all that it
-    finds in any round, once to each, and to itself only where it finds nothing else. The unit
-    length of the keys stands in for the factor 1/√d_key, which is not applied.
+    In a round, the tokens are sorted by bucket, then by position, and cut into chunks. A token sees
+    the tokens of its bucket that are in its chunk or in the one before. It attends to all that it
+    sees in any round, once to each, and to itself only where it sees nothing else. The unit length
+    of the keys stands in for the factor 1/√d_key, which is not applied.
 
     Args:
         query: (batch, heads, seq, d_key).
         value: (batch, heads, seq, d_value).
         buckets: (batch, heads, rounds, seq), numbers from 0 on.
         mask: boolean, True = may attend, the same for all queries: (batch, 1, 1, seq), as
-            `padding_mask` makes it. A token that finds nothing, not itself either, gets output 0.
-        chunk_length: twice the mean size of a bucket in the paper; what does not fit is not found.
+            `padding_mask` makes it. A token that sees nothing, not itself either, gets output 0.
+        chunk_length: twice the mean size of a bucket in the paper. A token does not see those of
+            its bucket that lie outside both chunks.
         causal: whether the tokens after a token are hidden from it.
 
     Returns:
-        The output, (batch, heads, seq, d_value).
+        The output, one vector for each token.
 
     Raises:
         ValueError: for shapes that do not fit and for a mask that differs between queries.
 
     Cost:
-        For each head and each of r rounds, O(n log n) to sort, O(n · chunk_length · (d_key + r))
-        time and O(n · chunk_length) memory.
+        For each head and each of r rounds, O(n log n) to sort and O(n · chunk_length · (d_key +
+        d_value + r)) time. O(n · (chunk_length + r · d_value)) memory: the scores of one round, and
+        the outputs of all rounds, which are joined at the end. With gradients the scores of all
+        rounds are kept: O(n · r · (chunk_length + d_value)).
 
     Source:
         Kitaev et al. 2020, §2 and appendix A, equations 13 to 16. Where the paper lowers a token's
@@ -90,109 +152,104 @@ def lsh_attention(
     require_vectors("value", value, "batch heads seq d_value")
     require_same_sequences(query, query, value)
     require_size("chunk_length", chunk_length)
-    (batch, heads, seq, _), rounds = query.shape, buckets.shape[-2]
+    batch, heads, seq, _ = query.shape
     if buckets.ndim != 4 or (*buckets.shape[:2], buckets.shape[3]) != (batch, heads, seq):
         raise ValueError(
             f"buckets must have shape (batch, heads, rounds, seq) = ({batch}, {heads}, rounds, "
             f"{seq}), got {tuple(buckets.shape)}; lsh_buckets(query, rotations) makes them"
         )
-    order = buckets.argsort(dim=-1, stable=True)  # (batch, heads, rounds, seq): who stands where,
-    place = order.argsort(dim=-1)  # and where everybody stands
-    # One number for bucket and chunk: token i finds token j where address i - address j is 0 or 1.
-    address = buckets * (seq // chunk_length + 3) + place // chunk_length
-    address_of_key = address
     if mask is not None:
         require_padding_mask(mask, (batch, heads, seq, seq), "LSH attention")
-        address_of_key = address.masked_fill(~mask, NOWHERE)
+    return attend_in_buckets(query, value, buckets, mask, chunk_length=chunk_length, causal=causal)
+
+
+def attend_in_buckets(
+    query: Float[Tensor, "batch heads seq d_key"],
+    value: Float[Tensor, "batch heads seq d_value"],
+    buckets: Int[Tensor, "batch heads rounds seq"],
+    mask: Bool[Tensor, "..."] | None,
+    *,
+    chunk_length: int,
+    causal: bool,
+) -> Float[Tensor, "batch heads seq d_value"]:
+    """`lsh_attention` without its argument checks."""
+    batch, heads, rounds, seq = buckets.shape
+    order = buckets.argsort(dim=-1, stable=True)  # in each round a permutation of the tokens
+    rank = order.argsort(dim=-1)  # and its inverse
+    # One number for bucket and chunk: token i sees token j where address i - address j is 0 or 1.
+    address = buckets * (seq // chunk_length + 3) + rank // chunk_length
+    address_of_key = address if mask is None else address.masked_fill(~mask, NOWHERE)
     position = torch.arange(seq, device=query.device).expand(batch, heads, 1, seq)
-    asks = torch.cat([position, address], dim=2)  # (batch, heads, 1 + rounds, seq)
-    answers = torch.cat([position, address_of_key], dim=2)
+    asking = torch.cat([position, address], dim=2)  # (batch, heads, 1 + rounds, seq)
+    offered = torch.cat([position, address_of_key], dim=2)
     key = F.normalize(query, dim=-1)
 
     outputs, totals = [], []
     for r in range(rounds):
-        cut = partial(_chunks, order=order[:, :, r], chunk_length=chunk_length)
-        # (batch, heads, 1, chunk, place in it) and (batch, heads, 1, chunk, place in both chunks)
-        i, *address_i = cut(asks.mT).movedim(4, 0).contiguous().unsqueeze(-1)
-        j, *address_j = _with_previous(cut(answers.mT)).movedim(4, 0).contiguous().unsqueeze(-2)
-        finds = [(a == b) | (a == b + 1) for a, b in zip(address_i, address_j, strict=True)]
-        seen = finds[r] & (j <= i) if causal else finds[r]
-        scores = cut(query) @ _with_previous(cut(key)).mT  # (batch, heads, chunk, place, 2 · place)
-        if rounds > 1:  # each of the rounds that find j counts it 1 / times
-            times = sum(found.byte() for found in finds).clamp_(min=1)
-            scores -= times.to(scores.dtype).log_()
-        low = torch.finfo(scores.dtype).min
-        scores = scores.masked_fill_(i == j, low / 2).masked_fill_(~seen, low)
-        # Softmax by hand, over the memory of the scores, since its total is needed too.
-        largest = scores.amax(-1, keepdim=True).detach()
-        exps = scores.sub_(largest).exp_()
-        total = exps.sum(-1, keepdim=True)
-        output = exps @ _with_previous(cut(value)) / total
-        output = output.masked_fill(~seen.any(-1, keepdim=True), 0.0)
-        back = place[:, :, r, :, None]
+        cut = partial(sorted_chunks, order=order[:, :, r], chunk_length=chunk_length)
+        output, total = attend_in_round(r, cut, query, key, value, asking, offered, causal=causal)
+        back = rank[:, :, r, :, None]
         outputs.append(output.flatten(2, 3).gather(2, back.expand_as(value)))
-        totals.append((largest + total.log()).flatten(2, 3).gather(2, back))
+        totals.append(total.flatten(2, 3).gather(2, back))
+    outputs = torch.stack(outputs)  # under the same name, so that the single ones are freed
     # A round counts as much as the sum of its exponentials: together they are one softmax.
     shares = torch.softmax(torch.stack(totals), dim=0)
-    return (shares * torch.stack(outputs)).sum(0)
+    return (shares * outputs).sum(0)
 
 
-def _chunks(x: Tensor, order: Tensor, chunk_length: int) -> Tensor:
-    """(batch, heads, seq, width) -> (batch, heads, chunk, place, width), sorted.
+def attend_in_round(
+    r: int,
+    cut: Callable[[Tensor], Tensor],
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    asking: Int[Tensor, "batch heads _ seq"],
+    offered: Int[Tensor, "batch heads _ seq"],
+    *,
+    causal: bool,
+) -> tuple[Tensor, Tensor]:
+    """The output of round r in its sorted chunks, and log Σ exp(score) of each query."""
+    # (batch, heads, chunk, chunk_length, 1) and (batch, heads, chunk, 1, 2 · chunk_length)
+    i, *address_i = cut(asking.mT).movedim(4, 0).contiguous().unsqueeze(-1)
+    j, *address_j = with_previous(cut(offered.mT)).movedim(4, 0).contiguous().unsqueeze(-2)
+    scores = cut(query) @ with_previous(cut(key)).mT
+    seen = sees(address_i[r], address_j[r])
+    if len(address_i) > 1:  # each of the rounds in which i sees j counts it 1 / times
+        times = torch.zeros_like(seen, dtype=torch.uint8)
+        for addresses in zip(address_i, address_j, strict=True):
+            times += sees(*addresses).view(torch.uint8)
+        scores -= times.clamp_(min=1).to(scores.dtype).log_()
+    if causal:
+        seen &= j <= i
+    low = torch.finfo(scores.dtype).min
+    scores.masked_fill_(i == j, low / 2).masked_fill_(~seen, low)
+    # Softmax by hand, over the memory of the scores, since its total is needed too.
+    largest = scores.amax(-1, keepdim=True).detach()
+    exps = scores.sub_(largest).exp_()
+    total = exps.sum(-1, keepdim=True)
+    output = exps @ with_previous(cut(value)) / total
+    output = output.masked_fill(~seen.any(-1, keepdim=True), 0.0)
+    return output, largest + total.log()
 
-    The last chunk is filled up with NOWHERE: what stands in vectors there is never looked at.
+
+def sees(address_i: Tensor, address_j: Tensor) -> Tensor:
+    """Whether token i sees token j: the same bucket, and the same chunk or the one before."""
+    return (address_i == address_j).logical_or_(address_i == address_j + 1)
+
+
+def sorted_chunks(x: Tensor, order: Tensor, chunk_length: int) -> Tensor:
+    """(batch, heads, seq, width) -> (batch, heads, chunk, chunk_length, width), sorted.
+
+    NOWHERE fills up the last chunk; no query looks at what vectors hold there.
     """
     x = x.gather(2, order[..., None].expand(-1, -1, -1, x.shape[-1]))
     x = F.pad(x, (0, 0, 0, -x.shape[2] % chunk_length), value=NOWHERE)
     return x.unflatten(2, (-1, chunk_length))
 
 
-def _with_previous(x: Tensor) -> Tensor:
-    """Each chunk behind the one before it; before the first there is nothing to find."""
+def with_previous(x: Tensor) -> Tensor:
+    """Each chunk behind the one before it; NOWHERE stands before the first."""
     return torch.cat([F.pad(x, (0, 0, 0, 0, 1, 0), value=NOWHERE)[:, :, :-1], x], dim=3)
-
-
-def lsh_buckets(
-    x: Float[Tensor, "batch heads seq d_key"], rotations: Float[Tensor, "rounds d_key half"]
-) -> Int[Tensor, "batch heads rounds seq"]:
-    """argmax([x · R; -x · R]): which of 2 · half random vectors has the largest product with x.
-
-    Two hashes read as the digits of one number, `lsh_buckets(x, a) * n_b + lsh_buckets(x, b)`, make
-    n_a · n_b buckets at the cost of n_a + n_b.
-
-    Args:
-        x: (batch, heads, seq, d_key).
-        rotations: R, (rounds, d_key, half), independent normal numbers; one matrix for each round,
-            the same for all heads.
-
-    Returns:
-        buckets (batch, heads, rounds, seq), numbers from 0 to 2 · half - 1. No gradient flows
-        through them.
-
-    Raises:
-        ValueError: for shapes that do not fit.
-
-    Cost:
-        O(n · d_key · half) for each head and round.
-
-    Source:
-        Kitaev et al. 2020, §2, "Locality sensitive hashing", after Andoni et al. 2015.
-
-    Example:
-        >>> import torch
-        >>> from attention import lsh_buckets
-        >>> x = torch.tensor([[2.0, 0], [3, 1], [-1, 0], [0, -5]])[None, None]
-        >>> lsh_buckets(x, torch.eye(2)[None])  # 0 and 1 are the two axes, 2 and 3 their opposites
-        tensor([[[[0, 0, 2, 3]]]])
-    """
-    require_vectors("x", x, "batch heads seq d_key")
-    if rotations.ndim != 3 or rotations.shape[1] != x.shape[-1]:
-        raise ValueError(
-            f"rotations must have shape (rounds, d_key, half) with d_key={x.shape[-1]}, "
-            f"got {tuple(rotations.shape)}"
-        )
-    rotated = x.detach()[:, :, None] @ rotations  # (batch, heads, rounds, seq, half)
-    return torch.cat([rotated, -rotated], dim=-1).argmax(dim=-1)
 
 
 class ReformerAttention(nn.Module):
@@ -200,12 +257,15 @@ class ReformerAttention(nn.Module):
 
     Parameters by name: `w_qk`, `w_v` and `w_o`, each (d_model, d_model) with a bias. The rotations
     are drawn once and stay: a buffer of shape (n_rounds, d_key, n_buckets / 2), saved with the
-    weights, so that the same input always gives the same output.
+    weights and shared by all heads, so that the same input always gives the same output. The
+    authors' code (Trax) draws them anew at every step, for every head and sentence, so that what
+    one draw separates another may bring together.
 
     Args:
         d_model, n_heads, bias: as for `MultiHeadAttention`.
         n_buckets: an even number. The paper takes 2 · n / chunk_length for n tokens, so that
-            hashing costs O(n²); two even numbers, (a, b), are a · b buckets at the cost of a + b.
+            hashing costs O(n²). Two even numbers, (a, b), are a · b buckets at the cost of a + b:
+            with a ≈ b hashing costs O(n · √n) time, and memory as for `lsh_buckets`.
         n_rounds: how many times the tokens are hashed, by other rotations each time.
         chunk_length: how many sorted tokens attend to each other and to as many before them.
         causal: whether the tokens after a token are hidden from it.
@@ -266,14 +326,17 @@ class ReformerAttention(nn.Module):
         `lsh_attention`.
         """
         require_vectors("x", x, "batch seq d_model", last=self.d_model)
-        qk, v = (split_heads(w(x), self.n_heads) for w in (self.w_qk, self.w_v))
+        batch, seq, _ = x.shape
+        if mask is not None:
+            require_padding_mask(mask, (batch, self.n_heads, seq, seq), "LSH attention")
+        qk, v = (split(w(x), self.n_heads) for w in (self.w_qk, self.w_v))
         buckets = 0  # one digit after the other, where n_buckets is two numbers
         for rotations in self.rotations.split([n // 2 for n in self.n_buckets], dim=-1):
-            buckets = buckets * 2 * rotations.shape[-1] + lsh_buckets(qk, rotations)
-        attended = lsh_attention(
+            buckets = buckets * 2 * rotations.shape[-1] + hash_vectors(qk, rotations)
+        attended = attend_in_buckets(
             qk, v, buckets, mask, chunk_length=self.chunk_length, causal=self.causal
         )
-        return self.w_o(merge_heads(attended))
+        return self.w_o(merge(attended))
 
     def extra_repr(self) -> str:
         rounds, n_buckets = len(self.rotations), math.prod(self.n_buckets)

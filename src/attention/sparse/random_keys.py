@@ -1,8 +1,9 @@
 """Random keys: each block of queries attends to a few keys that are drawn for it (BigBird).
 
-Neighbours alone connect two distant tokens only through many layers. A few keys that are drawn at
-random, anew for each block of neighbouring queries, shorten nearly all of these paths. The draw is
-made once and handed over: `random_mask` shows it as a mask, `sparse_attention` computes with it.
+With a sliding window alone, two distant tokens meet only after many layers. A few keys drawn at
+random for each block of neighbouring queries shorten nearly all of these paths, at the cost of as
+many more scores for each query. Draw the keys once and pass them on: `random_mask` shows them as a
+mask, `sparse_attention` computes with them.
 """
 
 import torch
@@ -10,6 +11,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from attention.arguments import require_size
+from attention.sparse.blocks import require_positions
 
 
 def draw_random_keys(
@@ -22,9 +24,11 @@ def draw_random_keys(
 ) -> Int[Tensor, "blocks {n_random}"]:
     """Draw n_random keys for each block of queries, evenly and with replacement.
 
-    The queries of a block share their keys, so that the keys are fetched once for all of them, as
-    in BigBird's own computation; block=1 draws for each query. A key that is drawn twice counts
-    once.
+    The queries of a block share their keys, so that the keys are fetched once for all of them;
+    block=1 draws for each query. A key that is drawn twice, or that the window or a global token
+    holds already, counts once. BigBird's code draws whole blocks of keys, without replacement,
+    outside window and global tokens, and separately for each head. Here single keys are drawn, and
+    all heads share them.
 
     Args:
         seq: how many tokens.
@@ -54,7 +58,7 @@ def draw_random_keys(
 
 
 def require_random_keys(random_keys: Tensor, seq: int, block: int) -> None:
-    """Refuse what `draw_random_keys(seq, …, block=block)` does not make."""
+    """Require keys as `draw_random_keys(seq, …, block=block)` makes them."""
     way_out = f"draw_random_keys({seq}, …, block={block}) makes them"
     if not isinstance(random_keys, Tensor):
         kind = type(random_keys).__name__
@@ -72,20 +76,13 @@ def require_random_keys(random_keys: Tensor, seq: int, block: int) -> None:
             f"random_keys has {len(random_keys)} rows, and {seq} queries in blocks of {block} "
             f"need {blocks}; {way_out}"
         )
-    # Positions are looked at where that neither waits for an accelerator nor cuts a graph in two.
-    if random_keys.is_cpu and random_keys.numel() and not torch.compiler.is_compiling():
-        least, largest = random_keys.min().item(), random_keys.max().item()
-        if least < 0 or largest >= seq:
-            raise ValueError(
-                f"random_keys has position {least if least < 0 else largest}, and the positions of "
-                f"{seq} tokens go from 0 to {seq - 1}; {way_out}"
-            )
+    require_positions("random_keys", random_keys, seq, way_out)
 
 
 def random_mask(
     seq: int, random_keys: Int[Tensor, "blocks random"], *, block: int, causal: bool = False
 ) -> Bool[Tensor, "seq seq"]:
-    """True where `draw_random_keys` has drawn the key for the query's block.
+    """True where the key was drawn for the query's block.
 
     Args:
         seq: how many tokens.

@@ -1,10 +1,10 @@
 """Strided attention (Sparse Transformer): the keys before the query, and its column further back.
 
 Lay the sequence out in rows of `stride` tokens. A query attends to the stride keys before it and to
-the earlier keys in its own column: about stride + n/stride keys, least at stride ≈ √n. Time and
-memory then grow as n·√n, and not as n, as is often written. Two layers connect a query with every
-earlier key: along the column, then along the row. The pattern is causal, and suits data that has
-such rows, images for example. The output equals dense attention under the pattern's mask.
+the earlier keys in its own column: about stride + n/stride keys, least at stride ≈ √n. Time then
+grows as n·√n, not as n, as is often written. Two layers connect a query with every earlier key:
+along the column, then along the row. The pattern is causal. It suits data that has such rows,
+images for example. The output equals dense attention under the pattern's mask.
 
 The paper gives row and column to two heads, to two layers or to one merged head (§5.1). This is the
 merged head; the row alone is `sparse_attention(…, window=stride, causal=True)`.
@@ -80,18 +80,20 @@ def strided_attention(
         query: (batch, heads, seq, d_key).
         key: (batch, heads, seq, d_key).
         value: (batch, heads, seq, d_value).
-        mask: which keys are no padding, (batch, 1, 1, seq). A query that sees nothing gets 0.
+        mask: which keys are no padding, (batch, 1, 1, seq). A query that may attend to nothing gets
+            output 0.
         stride: the length of a row.
 
     Returns:
-        The output, (batch, heads, seq, d_value).
+        The output, one vector for each query.
 
     Raises:
         ValueError: for another number of queries than keys and a mask that differs between queries.
 
     Cost:
-        O(n · (stride + n/stride) · d_key) time. O(n · d_key) memory; with gradients, and on an
-        accelerator, O(n · (stride + n/stride + d_key)).
+        O(n · (stride + n/stride) · d_key) time. O(n · d_key + stride² + (n/stride)²) memory, which
+        is O(n · d_key) at stride ≈ √n; with gradients, and on an accelerator, O(n · (stride +
+        n/stride + d_key)).
 
     Source:
         Child et al. 2019, §4.3.
@@ -123,8 +125,8 @@ def strided_attention(
         at_once = how_many_at_once(query.shape[2], numbers, query)
         return zip(*(x.split(at_once, dim=2) for x in (query, key, *others)), strict=True)
 
-    # Near are the last stride keys and the query's own, counted from the row before's first. Of the
-    # column, its own row and the row before are near already, so that far leaves both out.
+    # Keys are counted from the first of the row before. Near are the query's own and the stride
+    # before it. Far is the column without its own row and the row before, which are near already.
     reach = torch.ones(stride, 2 * stride, dtype=torch.bool, device=query.device)
     is_near = reach.triu() & reach.tril(stride)
     is_far = torch.ones(n_rows, n_rows, dtype=torch.bool, device=query.device).tril(-2)

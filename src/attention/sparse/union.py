@@ -1,11 +1,13 @@
 """Sparse attention: a sliding window, global tokens, random keys, and any union of them.
 
 Scaled dot-product attention compares every query with every key. Here a query attends to its
-neighbours (the window), to a few tokens that everybody sees and that see everybody (global), and to
-a few keys drawn at random. The window alone reaches far through several layers, a global token
-connects any two tokens in two steps, and random keys shorten the paths between all others. The
-softmax is exact over the keys that are left: the output equals dense attention under the pattern's
-mask. Time and memory grow with n times the number of keys that a query sees.
+neighbours (the window), to a few tokens that all tokens see and that see all (global), and to a few
+keys drawn at random. The window alone reaches far through several layers, a global token connects
+any two tokens in two steps, and random keys shorten the paths between all others. The softmax is
+exact over the keys that are left: the output equals dense attention under the pattern's mask. Time
+and memory grow with n times the number of keys that a query sees.
+
+Longformer is the union of window and global tokens; BigBird has random keys as well.
 """
 
 from collections.abc import Sequence
@@ -15,8 +17,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attention.arguments import require_size
-from attention.dot_product import fused_attention
-from attention.sparse.blocks import attend_in_blocks, require_self_attention
+from attention.dot_product import attend_fused
+from attention.sparse.blocks import attend_gathered, require_self_attention
 from attention.sparse.global_tokens import require_global_tokens
 from attention.sparse.random_keys import require_random_keys
 from attention.sparse.window import window_reach
@@ -40,21 +42,26 @@ def sparse_attention(
     `global_mask(seq, global_tokens)` and `random_mask(seq, random_keys, block=block)`, joined by
     `|`.
 
+    Longformer gives the rows of the global tokens projections of their own, W_q, W_k and W_v, and
+    some heads a window with gaps (dilation). Here all rows come from the same query, key and value,
+    and all heads have the same window without gaps. For other projections, compute the rows of the
+    global tokens with `fused_attention` and write them into the output with `index_copy`.
+
     Args:
         query: (batch, heads, seq, d_key).
         key: (batch, heads, seq, d_key).
         value: (batch, heads, seq, d_value).
         mask: which keys are no padding, (batch, 1, 1, seq) as `padding_mask` makes it. A query that
             may attend to nothing gets output 0.
-        window: how many neighbours, half on each side; causal, all of them before the query.
+        window: how many neighbours, half on each side; where causal, all of them before the query.
         global_tokens: positions of the tokens that attend to all and that all attend to.
         random_keys: (blocks, random) as `draw_random_keys` makes them, with the same block.
-        causal: whether no query attends to its future, in none of the three parts.
+        causal: whether every query attends to no key after it, in any of the three parts.
         block: how many neighbouring queries are computed together. It changes the cost, and which
             queries share their random keys.
 
     Returns:
-        The output, (batch, heads, seq, d_value).
+        The output, one vector for each query.
 
     Raises:
         ValueError: where no part is given, for an odd window, positions outside the sequence,
@@ -66,8 +73,8 @@ def sparse_attention(
         (1 + d_key / block)) memory.
 
     Source:
-        Beltagy et al. 2020 (Longformer), §3.1, for window and global; Zaheer et al. 2020 (BigBird),
-        §2, for all three.
+        Beltagy et al. 2020 (Longformer), §3.1, for window and global tokens; Zaheer et al. 2020
+        (BigBird), §2, for all three.
 
     Example:
         >>> import torch
@@ -89,13 +96,13 @@ def sparse_attention(
     block = min(block, seq)
     start = torch.arange(0, seq, block, device=device)[:, None]  # (blocks, 1)
     position = (start + torch.arange(block, device=device))[..., None]  # (blocks, block, 1)
-    # Without a window nothing is near: no key lies both after i and before i.
+    # Without a window nothing is near: no key lies both after and before its query.
     before, after = (-1, -1) if window is None else window_reach(window, causal=causal)
 
     def near(listed: Tensor) -> Tensor:
         return (listed >= position - before) & (listed <= position + after)
 
-    # Each part lists its keys, (blocks, part), and allows those that no earlier part holds.
+    # Each part lists its keys, (blocks, n_part), and allows those that no earlier part allows.
     listed, allowed = [], []
     if window is not None:
         reach = torch.arange(-min(before, seq), block + min(after, seq), device=device)
@@ -118,7 +125,7 @@ def sparse_attention(
     listed, allowed = torch.cat(listed, dim=1), torch.cat(allowed, dim=2)
     if causal:
         allowed &= listed[:, None] <= position
-    output = attend_in_blocks(query, key, value, listed, allowed, mask)
+    output = attend_gathered(query, key, value, listed, allowed, mask)
     if not global_tokens:
         return output
 
@@ -127,5 +134,5 @@ def sparse_attention(
     if causal:
         past = rows[:, None] >= torch.arange(seq, device=device)
         mask = past if mask is None else past & mask
-    full = fused_attention(query.index_select(2, rows), key, value, mask)
+    full = attend_fused(query.index_select(2, rows), key, value, mask)
     return output.index_copy(2, rows, full)

@@ -1,13 +1,12 @@
-"""Sparse patterns to look at: which keys each query may attend to, as boolean masks.
+"""Sliding window: each query attends to its neighbours instead of all n keys.
 
-A sparse pattern lets every query attend to a few keys instead of all n. Here are the sliding window
-and global tokens; `random_mask`, `strided_mask` and `fixed_mask` stand beside their own
-computations. Patterns are combined with `|`: Longformer is window and global tokens, BigBird has
-random keys as well.
+A query then takes `window` + 1 scores instead of n, and sees further through several layers:
+information moves on by the window's reach with each.
 
-A mask has n × n entries, and a dense product under it costs n² all the same. It is for looking at
-small patterns and for checking: the computations that save time and memory are `sparse_attention`,
-`strided_attention` and `fixed_attention`, which never make it.
+This module makes the mask to look at. Like every mask of a sparse pattern (`global_mask`,
+`random_mask`, `strided_mask`, `fixed_mask`) it has n × n entries, and a dense product under it
+costs n² all the same. Patterns are combined with `|`. The functions that save time and memory never
+make the mask: `sparse_attention`, `strided_attention` and `fixed_attention`.
 """
 
 import torch
@@ -18,7 +17,7 @@ from attention.arguments import require_size
 
 
 def window_reach(window: int, *, causal: bool = False) -> tuple[int, int]:
-    """How far a window of so many keys besides the query's own reaches: (before, after)."""
+    """How many keys before and after the query's own a window reaches: (before, after)."""
     require_size("window", window, least=0)
     if not causal and window % 2:
         raise ValueError(
@@ -31,12 +30,12 @@ def window_reach(window: int, *, causal: bool = False) -> tuple[int, int]:
 def sliding_window_mask(
     seq: int, window: int, *, causal: bool = False, device: torch.device | str | None = None
 ) -> Bool[Tensor, "seq seq"]:
-    """True where the key is near: at most window/2 away, or causal, at most window before.
+    """True where the key is at most window/2 away; where causal, at most window before the query.
 
     Args:
         seq: how many tokens.
         window: how many keys besides the query's own. Half of them lie on each side, so that it
-            must be even; causal, all of them lie before.
+            must be even; where causal, all of them lie before.
         causal: whether no key lies in the query's future.
         device: where the mask is made; torch's default unless given.
 
@@ -47,7 +46,7 @@ def sliding_window_mask(
         ValueError: for an odd window that is not causal.
 
     Source:
-        Beltagy et al. 2020 (Longformer), §3.1.
+        Beltagy et al. 2020 (Longformer), §3.1, without its dilation.
 
     Example:
         >>> from attention import sliding_window_mask

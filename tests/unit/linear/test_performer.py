@@ -227,15 +227,16 @@ def test_the_module_projects_around_the_function(causal, bias):
 
 
 def test_the_module_approaches_multi_head_attention():
-    few, many = (PerformerAttention(8, 2, n_features=n).double() for n in (8, 4096))
-    exact, x = MultiHeadAttention(8, 2).double(), torch.randn(2, 20, 8).double()
-    with torch.no_grad():
-        expected, _ = exact(x)
-        errors = []
-        for module in (few, many):
-            module.load_state_dict(exact.state_dict(), strict=False)
-            errors.append((module(x) - expected).abs().mean())
-    assert errors[1] < 0.01 * expected.abs().mean() < errors[0]
+    """With the same weights. Short tokens need fewer features."""
+    torch.manual_seed(0)
+    exact, x = MultiHeadAttention(8, 2).double(), torch.randn(2, 20, 8).double() / 2
+    expected, _ = exact(x)
+    errors = []
+    for n_features in (8, 4096):
+        module = PerformerAttention(8, 2, n_features=n_features).double()
+        module.load_state_dict(exact.state_dict(), strict=False)
+        errors.append((module(x) - expected).norm() / expected.norm())
+    assert errors[1] < 0.01 < errors[0]
 
 
 def test_a_redrawn_projection_is_another_one_and_is_kept():
