@@ -93,6 +93,8 @@ DENIED = [
     Denied("take more memory", LIMIT),  # RLIMIT_AS
     Denied("write a large file", LIMIT),  # RLIMIT_FSIZE
     Denied("open many files", LIMIT),  # RLIMIT_NOFILE
+    Denied("take space on the disk without writing, in a log too", SECCOMP, "fallocate"),
+    Denied("hold memory in the buffers of sockets", SECCOMP, "setsockopt"),
     Denied("fill the disk with small files", WATCH),
     Denied("hide what fills the disk", WATCH),
     Denied("start threads without end", WATCH),

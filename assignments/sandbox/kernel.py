@@ -15,9 +15,10 @@ capabilities are dropped. denied.py is the table of it.
 What this does not protect from. The student's code shares a process with the tests, so it can read
 the hidden tests while they run, rebind what they call and fake their outcome: a grade by machine is
 an aid, and replaces no look at code with a surprising one. It can take a core until its time is
-over, learn the names and sizes of files that it knows where to look for, wait for connections under
-a name that another program may look for (an abstract socket's), and use a flaw of the Linux kernel
-or of a library. Against those, grade in a container without a network.
+over, fill the grader's memory with messages of many parts, read the machine's tables of connections
+and mounts, learn the names, sizes and attributes of files that it knows where to look for, wait for
+connections under a name that another program may look for (an abstract socket's), and use a flaw of
+the Linux kernel or of a library. Against those, grade in a container without a network.
 """
 
 import os
@@ -35,7 +36,7 @@ SOLUTIONS = REPOSITORY / "assignments"
 CPU_SECONDS = 300
 MEMORY = 2 * 2**30  # bytes, beyond what Python and torch have mapped
 FILE_SIZE = 16 * 2**20
-OPEN_FILES = 1024
+OPEN_FILES = 256
 SYSTEM = [
     *("/usr/lib", "/usr/lib64", "/lib", "/lib64", "/usr/share/zoneinfo", "/usr/share/fonts"),
     *("/etc/ld.so.cache", "/etc/localtime", "/etc/fonts", "/etc/mime.types", "/dev/urandom"),

@@ -4,9 +4,11 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
 import sys
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from time import monotonic
 
 import zmq.asyncio
@@ -127,8 +129,7 @@ async def run_once(
             cell.outputs, cell.execution_count = [], None
             if index in left_out:
                 cell.outputs = [failure(left_out[index])]
-    # The folder's name is short: the path of a socket has 107 characters at most.
-    with tempfile.TemporaryDirectory(prefix="kernel-", ignore_cleanup_errors=True) as folder:
+    with kernel_folder() as folder:
         kernel = Kernel(
             mode=mode,
             context=context,
@@ -145,7 +146,6 @@ async def run_once(
             raise_on_iopub_timeout=True,
             iopub_timeout=10,
             startup_timeout=STARTUP_SECONDS,
-            coalesce_streams=True,
             record_timing=False,
             store_widget_state=False,
             extra_arguments=["--HistoryManager.hist_file=:memory:"],
@@ -172,6 +172,18 @@ async def run_once(
                 await end(kernel, client)
                 if watching:
                     watching.cancel()
+
+
+@contextmanager
+def kernel_folder() -> Iterator[str]:
+    """An empty folder, deleted afterwards, however deep the folders are that were made in it."""
+    # Its name is short: the path of a socket has 107 characters at most.
+    folder = tempfile.mkdtemp(prefix="kernel-")
+    try:
+        yield folder
+    finally:
+        # shutil.rmtree calls itself for each level, and a thousand are more than Python allows.
+        subprocess.run(["rm", "-rf", "--", folder], stderr=subprocess.DEVNULL, check=False)
 
 
 async def start(kernel: Kernel, client: Client, folder: str, log: object) -> None:
@@ -208,6 +220,7 @@ async def run_cell(
         raise Stopped(index, "ended its kernel") from None
     except CellTimeoutError:
         raise Stopped(index, "could not be stopped, so that its kernel was ended") from None
+    cell.outputs = joined(cell.outputs)
     reply = client.replies[index]
     if reply["status"] == "ok":
         return
@@ -217,6 +230,26 @@ async def run_cell(
         cell.outputs.append(failure(left_out[index]))
     elif not any(output.output_type == "error" for output in cell.outputs):
         cell.outputs.append(failure(f"raised {reply['ename']}: {reply['evalue'][:ERROR]}"))
+
+
+def joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
+    """Each stream in one output, a line as a terminal leaves it: after its last carriage return.
+
+    nbclient does this too, in a time that grows as the square of a line's length.
+    """
+    kept, streams = [], {}
+    for output in outputs:
+        if output.output_type == "stream":
+            if output.name in streams:
+                streams[output.name].append(output.text)
+                continue
+            streams[output.name] = [output.text]
+        kept.append(output)
+    for output in kept:
+        if output.output_type == "stream":
+            lines = "".join(streams[output.name]).split("\n")
+            output.text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in lines)
+    return kept
 
 
 async def watch(kernel: Kernel, folder: str) -> str:

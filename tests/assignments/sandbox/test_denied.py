@@ -218,6 +218,13 @@ ATTEMPTS = {
         "socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)",
     ],
     "connect to a program": ["socket.socket(socket.AF_UNIX).connect(unix)"],
+    "take space on the disk without writing, in a log too": [
+        "os.posix_fallocate(os.open('own', os.O_WRONLY | os.O_CREAT), 0, 1000)",
+        "denied(libc.fallocate(1, 1, ctypes.c_long(0), ctypes.c_long(1000)))",
+    ],
+    "hold memory in the buffers of sockets": [
+        "socket.socketpair()[0].setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)",
+    ],
     "call it by another interface": ["denied(libc.syscall(0x40000000 | 76, inside.encode(), 0))"],
 }
 DANGEROUS = {"fork", "vfork"}  # are tried with care above

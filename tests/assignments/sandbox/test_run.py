@@ -1,6 +1,11 @@
 """A notebook that misbehaves is still run, and its other cells are graded."""
 
+import tempfile
+from pathlib import Path
+from time import monotonic
+
 import pytest
+from nbformat.v4 import new_output
 
 from assignments.sandbox import landlock, run, seccomp
 from tests.assignments.sandbox.conftest import outputs
@@ -60,3 +65,34 @@ def test_a_flood_is_cut_off():
     assert sizes[0] < 2 * run.OUTPUT and said[0].endswith("(the rest is cut off)\n")
     assert sizes[1] < 2 * run.OUTPUT and sizes[2] < 2 * run.ERROR
     assert said[3] == "1"
+
+
+def test_streams_are_joined_as_a_terminal_shows_them():
+    def stream(name, text):
+        return new_output("stream", name=name, text=text)
+
+    result = new_output("execute_result", data={"text/plain": "1"})
+    outputs = [
+        stream("stdout", "1 %\r50"),
+        stream("stderr", "!"),
+        result,
+        stream("stdout", " %\rA\n"),
+    ]
+    one, two, three = run.joined(outputs)
+    assert (one.text, two.text, three) == ("A\n", "!", result)
+
+
+def test_a_long_line_takes_no_longer_than_many_short_ones():
+    """A regular expression over 490,000 characters of one line took minutes."""
+    line = new_output("stream", name="stdout", text="x" * run.OUTPUT)
+    start = monotonic()
+    run.joined([line])
+    assert monotonic() - start < 1
+
+
+def test_a_deep_folder_is_deleted(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    deep = "import os\nfor i in range(1100):\n    os.mkdir('d')\n    os.chdir('d')"
+    remarks, said = outputs([deep, "1"])
+    assert (remarks, said) == ([], ["", "1"])
+    assert list(Path(tmp_path).iterdir()) == []
