@@ -2,53 +2,101 @@ import re
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
-from attention import attend_in_blocks
+from attention.sparse.blocks import attend_in_blocks
+from tests.unit.sparse.cases import assert_equals_dense, paddings, qkv
 
-X = torch.zeros(1, 2, 5, 4)
-LISTED = torch.zeros(3, 2, dtype=torch.int64)  # blocks of two queries: 2 + 2 + 1
-ALLOWED = torch.ones(3, 2, 2, dtype=torch.bool)
 
-BAD = {
+@given(st.integers(1, 14), st.integers(1, 16), st.sampled_from(list(paddings(1))), st.data())
+def test_it_equals_dense_attention_under_the_mask_of_what_is_listed(seq, block, padding, data):
+    """Every block lists keys of its own; blocks that no query fills do no harm."""
+    rng = torch.Generator().manual_seed(data.draw(st.integers(0, 2**32)))
+    blocks = -(-seq // block) + data.draw(st.integers(0, 1))
+    n_keys = data.draw(st.integers(1, seq))
+    listed = torch.rand(blocks, seq, generator=rng).argsort(dim=-1)[:, :n_keys]
+    allowed = torch.rand(blocks, block, n_keys, generator=rng) < 0.7
+    pattern = torch.zeros(blocks, block, seq, dtype=torch.bool)
+    pattern.scatter_(2, listed[:, None].expand(-1, block, -1), allowed)
+    assert_equals_dense(
+        lambda query, key, value, mask: attend_in_blocks(query, key, value, listed, allowed, mask),
+        pattern.flatten(0, 1)[:seq],
+        qkv(seq),
+        paddings(seq)[padding],
+    )
+
+
+X, LISTED = torch.zeros(1, 1, 6, 2), torch.tensor([[0], [1], [5]])
+ALLOWED = torch.ones(3, 2, 1, dtype=torch.bool)
+WRONG = {
     "too few blocks": (
-        (X, X, X, LISTED[:2], ALLOWED[:2]),
-        "2 blocks of 2 queries hold 4 of 5 queries",
+        {"listed": LISTED[:2], "allowed": ALLOWED[:2]},
+        ValueError,
+        "2 blocks of 2 queries hold 4 of 6 queries; got listed (2, 1) and allowed (2, 2, 1), and 6 "
+        "queries in blocks of 2 need 3 rows",
     ),
-    "other blocks in each": (
-        (X, X, X, LISTED[:2], ALLOWED),
-        "with the same blocks and n_keys; got listed (2, 2) and allowed (3, 2, 2)",
+    "another number of blocks": (
+        {"listed": LISTED[:2]},
+        ValueError,
+        "listed must have shape (blocks, n_keys) and allowed (blocks, block, n_keys), with the "
+        "same blocks and n_keys; got listed (2, 1) and allowed (3, 2, 1)",
     ),
-    "a position outside": (
-        (X, X, X, LISTED + 5, ALLOWED),
-        "listed has position 5, and the positions of 5 tokens go from 0 to 4",
+    "another number of keys": (
+        {"listed": LISTED.expand(3, 2)},
+        ValueError,
+        "with the same blocks and n_keys; got listed (3, 2) and allowed (3, 2, 1)",
     ),
-    "other keys than queries": (
-        (X, X[:, :, :4], X[:, :, :4], LISTED, ALLOWED),
-        "attention in blocks is self-attention",
+    "allowed for no block": (
+        {"allowed": ALLOWED[0]},
+        ValueError,
+        "with the same blocks and n_keys; got listed (3, 1) and allowed (2, 1)",
     ),
-}
-KINDS = {
-    "listed as a list": ((X, X, X, [[0]], ALLOWED), "listed must be a tensor, got list"),
-    "listed as floats": ((X, X, X, LISTED.float(), ALLOWED), "listed must hold positions in int64"),
-    "allowed as numbers": ((X, X, X, LISTED, ALLOWED.int()), "allowed must be boolean"),
+    "a list": ({"listed": [[0]]}, TypeError, "listed must be a tensor, got list"),
+    "positions as floats": (
+        {"listed": LISTED.float()},
+        TypeError,
+        "listed must hold positions in int64, got torch.float32",
+    ),
+    "allowed as integers": (
+        {"allowed": ALLOWED.int()},
+        TypeError,
+        "allowed must be boolean, True = may attend, got torch.int32",
+    ),
+    "a position after the last": (
+        {"listed": LISTED + 1},
+        ValueError,
+        "listed has position 6, and the positions of 6 tokens go from 0 to 5; clamp what lies "
+        "outside and do not allow it",
+    ),
+    "a position before the first": (
+        {"listed": LISTED - 1},
+        ValueError,
+        "listed has position -1",
+    ),
+    "no heads": (
+        {"query": X[0]},
+        ValueError,
+        "query must have shape (batch, heads, query, d_key)",
+    ),
+    "another number of keys than queries": (
+        {"key": X[:, :, :5], "value": X[:, :, :5]},
+        ValueError,
+        "attention in blocks is self-attention: its pattern says how far a key lies from its query "
+        "in one sequence; got 6 queries and 5 keys. Between two sequences use "
+        "scaled_dot_product_attention",
+    ),
+    "a mask for each query": (
+        {"mask": torch.ones(6, 6, dtype=torch.bool)},
+        ValueError,
+        "attention in blocks can leave out keys for all queries alike, not for single queries",
+    ),
 }
 
 
 @pytest.mark.usefixtures("as_a_reader")
-@pytest.mark.parametrize(("arguments", "words"), BAD.values(), ids=BAD)
-def test_what_does_not_fit_is_refused(arguments, words):
-    with pytest.raises(ValueError, match=re.escape(words)):
-        attend_in_blocks(*arguments)
-
-
-@pytest.mark.usefixtures("as_a_reader")
-@pytest.mark.parametrize(("arguments", "words"), KINDS.values(), ids=KINDS)
-def test_other_kinds_are_refused(arguments, words):
-    with pytest.raises(TypeError, match=re.escape(words)):
-        attend_in_blocks(*arguments)
-
-
-def test_rows_that_no_query_fills_are_ignored():
-    value = torch.arange(5.0).view(1, 1, 5, 1)
-    output = attend_in_blocks(value, value, value, torch.tensor([[4], [0], [1]]), ALLOWED[..., :1])
-    assert output.flatten().tolist() == [4, 4, 0, 0, 1]
+@pytest.mark.parametrize(("change", "error", "words"), WRONG.values(), ids=WRONG)
+def test_bad_input(change, error, words):
+    inputs = {"query": X, "key": X, "value": X, "listed": LISTED, "allowed": ALLOWED}
+    with pytest.raises(error, match=re.escape(words)):
+        attend_in_blocks(**(inputs | change))

@@ -4,12 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attention.sparse.fixed import fixed_attention, fixed_mask
-from tests.unit.sparse.cases import (
-    assert_equals_dense,
-    largest_tensor,
-    paddings,
-    qkv,
-)
+from tests.unit.sparse.cases import assert_equals_dense, largest_tensor, paddings, qkv
 
 
 @given(st.integers(1, 14), st.integers(1, 16), st.data())
@@ -41,21 +36,34 @@ def test_two_layers_connect_a_query_with_every_earlier_key():
 def test_no_tensor_of_query_times_key_numbers_is_made():
     """At stride ≈ √n a query lists stride + summary·n/stride keys."""
     largest = largest_tensor(lambda *x: fixed_attention(*x, stride=32, summary=2), 1000)
-    assert largest == 1024 * (32 + 2 * 32)
+    assert largest <= 1024 * (32 + 2 * 32)
 
 
 @pytest.mark.usefixtures("as_a_reader")
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"stride": 0}, "stride must be at least 1, got 0"),
         ({"summary": 3}, "summary=3 keys do not fit in a row of stride=2 keys"),
+        ({"query": torch.zeros(1, 1, 5, 2)}, "fixed attention is self-attention"),
         ({"mask": torch.ones(6, 6, dtype=torch.bool)}, "fixed attention can leave out keys"),
-        ({"query": torch.zeros(1, 1, 5, 2)}, "got 5 queries and 6 keys"),
     ],
 )
-def test_bad_input_is_told(change, words):
+def test_bad_input(change, words):
     inputs = {name: torch.zeros(1, 1, 6, 2) for name in ("query", "key", "value")}
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(ValueError, match=words):
         fixed_attention(**(inputs | {"stride": 2} | change))
-    assert words in str(caught.value)
+
+
+@pytest.mark.usefixtures("as_a_reader")
+@pytest.mark.parametrize(
+    ("sizes", "words"),
+    [
+        ((0, 2, 1), "seq must be at least 1, got 0"),
+        ((6, 0, 1), "stride must be at least 1, got 0"),
+        ((6, 2, 0), "summary must be at least 1, got 0"),
+        ((6, 2, 3), "summary=3 keys do not fit in a row of stride=2 keys"),
+    ],
+)
+def test_bad_sizes_of_the_mask(sizes, words):
+    with pytest.raises(ValueError, match=words):
+        fixed_mask(*sizes)

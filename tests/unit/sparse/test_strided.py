@@ -40,13 +40,13 @@ def test_two_layers_connect_a_query_with_every_earlier_key():
 def test_no_tensor_of_query_times_key_numbers_is_made():
     """At stride ≈ √n a query has 2·stride near scores and n/stride far ones."""
     largest = largest_tensor(lambda *x: strided_attention(*x, stride=32), 1000)
-    assert largest == 1024 * 2 * 32
+    assert largest <= 1024 * 2 * 32
 
 
 def test_without_gradients_no_tensor_outgrows_a_piece():
     """Keys and values with a row before them, (2, 1056, 2), are the largest; scores fit a piece."""
     largest = largest_piece(lambda *x: strided_attention(*x, stride=32), 1000, numbers=4100)
-    assert largest == 2 * 1056 * 2
+    assert largest <= 2 * 1056 * 2
 
 
 @pytest.mark.usefixtures("as_a_reader")
@@ -54,12 +54,18 @@ def test_without_gradients_no_tensor_outgrows_a_piece():
     ("change", "words"),
     [
         ({"stride": 0}, "stride must be at least 1, got 0"),
+        ({"query": torch.zeros(1, 1, 5, 2)}, "strided attention is self-attention"),
         ({"mask": torch.ones(6, 6, dtype=torch.bool)}, "strided attention can leave out keys"),
-        ({"query": torch.zeros(1, 1, 5, 2)}, "got 5 queries and 6 keys"),
     ],
 )
-def test_bad_input_is_told(change, words):
+def test_bad_input(change, words):
     inputs = {name: torch.zeros(1, 1, 6, 2) for name in ("query", "key", "value")}
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(ValueError, match=words):
         strided_attention(**(inputs | {"stride": 2} | change))
-    assert words in str(caught.value)
+
+
+@pytest.mark.usefixtures("as_a_reader")
+@pytest.mark.parametrize("sizes", [{"seq": 0, "stride": 2}, {"seq": 6, "stride": 0}])
+def test_bad_sizes_of_the_mask(sizes):
+    with pytest.raises(ValueError, match=r"(seq|stride) must be at least 1, got 0"):
+        strided_mask(**sizes)

@@ -1,0 +1,36 @@
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attention.sparse.global_tokens import global_mask
+from tests.unit.sparse.cases import in_a_loop
+
+
+@given(st.integers(1, 9), st.sets(st.integers(0, 8)), st.booleans())
+def test_a_global_token_sees_all_and_is_seen_by_all(seq, positions, causal):
+    positions = {position for position in positions if position < seq}
+    wanted = in_a_loop(
+        seq,
+        lambda query, key: {query, key} & positions and (not causal or key <= query),
+    )
+    assert torch.equal(global_mask(seq, [*positions, *positions], causal=causal), wanted)
+
+
+def test_the_mask_is_made_where_it_is_wanted():
+    assert global_mask(3, [0], causal=True, device="meta").is_meta
+
+
+@pytest.mark.usefixtures("as_a_reader")
+@pytest.mark.parametrize(
+    ("seq", "positions", "error", "words"),
+    [
+        (4, [4], ValueError, "position 4, and 4 tokens end at 3"),
+        (4, [-1], ValueError, "a position in global_tokens must be at least 0, got -1"),
+        (4, [0.0], TypeError, "a position in global_tokens must be an int, got 0.0"),
+        (0, [0], ValueError, "seq must be at least 1, got 0"),
+    ],
+)
+def test_bad_input(seq, positions, error, words):
+    with pytest.raises(error, match=words):
+        global_mask(seq, positions)
