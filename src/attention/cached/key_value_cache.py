@@ -80,8 +80,7 @@ class KeyValueCache:
             value: (batch, kv_heads, new, d_key).
 
         Returns:
-            keys and values, (batch, kv_heads, length, d_key): views of the cache, so that only the
-            new tokens are copied.
+            All keys and all values, as views of the cache; only the new tokens are copied.
 
         Raises:
             ValueError: for tokens that do not fit, for another batch, number of heads or width, and
