@@ -6,13 +6,15 @@ Every check reads types and shapes, never a tensor's values: it costs microsecon
 for an accelerator and leaves `torch.compile` its whole graph.
 """
 
+import math
+
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 
 def require_size(name: str, size: int, *, least: int = 1) -> None:
-    """Require an int of at least `least`."""
-    if isinstance(size, bool) or not isinstance(size, int):
+    """Require an int of at least `least`; in an exported program a length may be a symbol."""
+    if isinstance(size, bool) or not isinstance(size, (int, torch.SymInt)):
         raise TypeError(f"{name} must be an int, got {size!r} of type {type(size).__name__}")
     if size < least:
         raise ValueError(f"{name} must be at least {least}, got {size}")
@@ -44,6 +46,12 @@ def require_dropout(dropout: float) -> None:
         raise ValueError(f"dropout is a probability between 0 and 1, got {dropout}")
 
 
+def require_scale(scale: float) -> None:
+    """Require a finite number."""
+    if not math.isfinite(scale):
+        raise ValueError(f"scale must be a finite number, got {scale}")
+
+
 def require_token_ids(token_ids: Tensor) -> None:
     """Require integers of shape (batch, seq), with at least one token."""
     if not isinstance(token_ids, Tensor):
@@ -62,7 +70,7 @@ def require_token_ids(token_ids: Tensor) -> None:
 
 
 def require_vectors(name: str, x: Tensor, axes: str, *, last: int | None = None) -> None:
-    """Require floating-point numbers with the axes named in `axes`, and at least one vector.
+    """Require floating-point numbers with the axes named in `axes`, one vector or more, not empty.
 
     Args:
         name: what the error calls the argument.
@@ -90,6 +98,8 @@ def require_vectors(name: str, x: Tensor, axes: str, *, last: int | None = None)
             f"{name} is an empty sequence: axis {names[-2]} of {shape} has size 0; "
             "attention needs at least one token"
         )
+    if shape[-1] == 0:
+        raise ValueError(f"the vectors of {name} are empty: {names[-1]} is 0 in shape {shape}")
     if last is not None and shape[-1] != last:
         raise ValueError(
             f"the last axis of {name} must be {names[-1]}={last}, got {shape[-1]} in shape {shape}"
@@ -97,8 +107,9 @@ def require_vectors(name: str, x: Tensor, axes: str, *, last: int | None = None)
 
 
 def require_same_sequences(query: Tensor, key: Tensor, value: Tensor) -> None:
-    """Require one value for each key, and one batch for queries, keys and values."""
+    """Require one value for each key, and one batch and dtype for queries, keys and values."""
     for name, x in (("key", key), ("value", value)):
+        require_dtype(name, x, "query", query.dtype)
         if x.shape[:-2] != query.shape[:-2]:
             raise ValueError(
                 f"query and {name} must agree in every axis before the last two (the batch), "
@@ -111,12 +122,31 @@ def require_same_sequences(query: Tensor, key: Tensor, value: Tensor) -> None:
         )
 
 
+def require_dtype(name: str, x: Tensor, owner: str, dtype: torch.dtype) -> None:
+    """Require the dtype that `owner` has; under autocast, torch converts what differs."""
+    if x.dtype != dtype and not torch.is_autocast_enabled(x.device.type):
+        raise TypeError(
+            f"{name} is {x.dtype} and {owner} {dtype}; "
+            f"convert one of them, as with {name}.to({dtype})"
+        )
+
+
+def require_dtype_of(module: nn.Module, **inputs: Tensor) -> None:
+    """Require inputs of the dtype of the module's parameters."""
+    parameter = next(module.parameters(), None)  # quantised layers have none
+    if parameter is not None:
+        owner = f"the parameters of {type(module).__name__} are"
+        for name, x in inputs.items():
+            require_dtype(name, x, owner, parameter.dtype)
+
+
 def require_mask(mask: Tensor, scores: tuple[int, ...]) -> None:
     """Require a boolean mask that broadcasts to the shape of the scores.
 
     A mask has the two axes (query, key), or as many as the scores. Three axes against four are
     refused: (batch, query, key) would broadcast with its batch in the place of heads, and where
-    both have the same size nobody would notice.
+    both have the same size nobody would notice. So is one axis, which may be meant for queries or
+    for keys.
     """
     if not isinstance(mask, Tensor):
         raise TypeError(f"mask must be a boolean tensor or None, got {type(mask).__name__}")
@@ -128,6 +158,11 @@ def require_mask(mask: Tensor, scores: tuple[int, ...]) -> None:
         )
     four = len(scores) == 4
     expected = f"{'(batch, heads, query, key)' if four else 'the scores'} = {scores}"
+    if mask.ndim < 2:
+        raise ValueError(
+            f"mask has {mask.ndim} axes, {shape}, and must have at least (query, key) to broadcast "
+            f"to {expected}; write mask[None] for one that is the same for all queries"
+        )
     if 2 < mask.ndim < len(scores):
         hint = "mask[:, None] for one mask per sentence, mask[None] for one per head"
         raise ValueError(
@@ -154,15 +189,16 @@ def require_padding_mask(mask: Tensor, scores: tuple[int, ...], mechanism: str) 
 
 
 def require_sequences(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, *, d_model: int, n_heads: int
+    module: nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
 ) -> None:
     """Require what a multi-head module takes: three (batch, seq, d_model), and a mask that fits."""
-    require_vectors("query", query, "batch query d_model", last=d_model)
-    require_vectors("key", key, "batch key d_model", last=d_model)
-    require_vectors("value", value, "batch key d_model", last=d_model)
+    require_vectors("query", query, "batch query d_model", last=module.d_model)
+    require_vectors("key", key, "batch key d_model", last=module.d_model)
+    require_vectors("value", value, "batch key d_model", last=module.d_model)
     require_same_sequences(query, key, value)
+    require_dtype_of(module, query=query)
     if mask is not None:
-        require_mask(mask, (query.shape[0], n_heads, query.shape[1], key.shape[1]))
+        require_mask(mask, (query.shape[0], module.n_heads, query.shape[1], key.shape[1]))
 
 
 def require_heads(

@@ -7,7 +7,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from attention.arguments import require_dropout, require_heads
+from attention.arguments import require_dropout, require_heads, require_scale
+from attention.masks import with_causal
 
 
 def scaled_dot_product_attention(
@@ -52,6 +53,8 @@ def scaled_dot_product_attention(
     """
     require_heads(query, key, value, mask, batch="...")
     require_dropout(dropout)
+    if scale is not None:
+        require_scale(scale)
     return attend(query, key, value, mask, dropout=dropout, scale=scale)
 
 
@@ -94,12 +97,14 @@ def fused_attention(
     mask: Bool[Tensor, "..."] | None = None,
     *,
     dropout: float = 0.0,
+    causal: bool = False,
 ) -> Float[Tensor, "batch heads query d_value"]:
     """The same output through torch's fused kernel, which takes the keys block by block.
 
     No tensor of query × key numbers is made, with two exceptions, both torch's. It turns a boolean
     mask into numbers of the mask's own shape: little for a padding mask, one matrix for all heads
     for a causal one. And on a CPU it has no fused kernel with dropout: there it makes the scores.
+    Gradients of gradients are torch's too: its fused kernels have none.
 
     Args:
         query: (batch, heads, query, d_key).
@@ -107,6 +112,9 @@ def fused_attention(
         value: (batch, heads, key, d_value).
         mask: as for `scaled_dot_product_attention`.
         dropout: as for `scaled_dot_product_attention`.
+        causal: hides the future, as `causal_mask` does. Between as many queries as keys, and
+            without a mask beside it, the kernel skips the blocks that lie in the future: half of
+            the work. Under mask=causal_mask(n) it computes them, and needs the mask's numbers.
 
     Returns:
         The output, (batch, heads, query, d_value).
@@ -127,7 +135,7 @@ def fused_attention(
     """
     require_heads(query, key, value, mask)
     require_dropout(dropout)
-    return attend_fused(query, key, value, mask, dropout=dropout)
+    return attend_fused(query, key, value, mask, dropout=dropout, causal=causal)
 
 
 def attend_fused(
@@ -137,10 +145,16 @@ def attend_fused(
     mask: Bool[Tensor, "..."] | None = None,
     *,
     dropout: float = 0.0,
+    causal: bool = False,
 ) -> Float[Tensor, "batch heads query d_value"]:
     """`fused_attention` without its argument checks."""
+    # torch's is_causal aligns the first query with the first key.
+    if causal and (mask is not None or query.shape[-2] != key.shape[-2]):
+        mask, causal = with_causal(mask, query, key), False
     if mask is None:
-        return F.scaled_dot_product_attention(query, key, value, dropout_p=dropout)
+        return F.scaled_dot_product_attention(
+            query, key, value, dropout_p=dropout, is_causal=causal
+        )
     # What a kernel makes of a row with nothing to attend to depends on the kernel and on torch's
     # version. So such a row may attend to everything, and its output is set to 0 afterwards.
     sees = mask.any(dim=-1, keepdim=True)  # (..., query, 1)

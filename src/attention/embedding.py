@@ -1,9 +1,10 @@
 """From token ids to vectors that know their position (chapter 1)."""
 
 import math
+from collections.abc import Callable
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Float64, Int
 from torch import Tensor, nn
 
 from attention.arguments import require_dropout, require_size, require_token_ids, require_vectors
@@ -105,13 +106,21 @@ class SinusoidalPositionalEncoding(nn.Module):
         require_size("max_length", max_length)
         require_dropout(dropout)
         self.d_model, self.max_length = d_model, max_length
-        # In float64: near position 5000 an angle in float32 is wrong by 2e-4 of a radian.
-        position = torch.arange(max_length, dtype=torch.float64)[:, None]
-        column = torch.arange(0, d_model, 2, dtype=torch.float64)
-        angle = position / 10000 ** (column / d_model)  # (max_length, ⌈d_model/2⌉)
-        table = torch.stack((angle.sin(), angle.cos()), dim=-1).flatten(-2)[:, :d_model]
-        self.register_buffer("table", table.to(torch.get_default_dtype()), persistent=False)
+        table = sines_and_cosines(max_length, d_model).to(torch.get_default_dtype())
+        self.register_buffer("table", table, persistent=False)
         self.dropout = nn.Dropout(dropout)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> nn.Module:
+        """Move the module, as torch does; off the meta device the rows are computed anew.
+
+        Module.to_empty leaves them uninitialised, and no state_dict has them to fill them with.
+        """
+        was_meta = self.table.is_meta
+        super()._apply(fn, recurse)
+        if was_meta and not self.table.is_meta:
+            table = sines_and_cosines(self.max_length, self.d_model, self.table.device)
+            self.table = table.to(self.table.dtype)
+        return self
 
     def forward(self, x: Float[Tensor, "batch seq d_model"]) -> Float[Tensor, "batch seq d_model"]:
         """Add the first rows of PE to every sequence; the dtype stays.
@@ -133,3 +142,13 @@ class SinusoidalPositionalEncoding(nn.Module):
 
     def extra_repr(self) -> str:
         return f"d_model={self.d_model}, max_length={self.max_length}"
+
+
+def sines_and_cosines(
+    max_length: int, d_model: int, device: torch.device | None = None
+) -> Float64[Tensor, "{max_length} {d_model}"]:
+    """PE of every position, in float64: near 5000 an angle in float32 is wrong by 2e-4 radians."""
+    position = torch.arange(max_length, dtype=torch.float64, device=device)[:, None]
+    column = torch.arange(0, d_model, 2, dtype=torch.float64, device=device)
+    angle = position / 10000 ** (column / d_model)  # (max_length, ⌈d_model/2⌉)
+    return torch.stack((angle.sin(), angle.cos()), dim=-1).flatten(-2)[:, :d_model]

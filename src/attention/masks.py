@@ -65,3 +65,11 @@ def causal_mask(
     key = torch.arange(n_keys, device=device)
     query = torch.arange(n_keys - n_queries, n_keys, device=device)  # positions among the keys
     return key <= query[:, None]
+
+
+def with_causal(
+    mask: Bool[Tensor, "..."] | None, query: Tensor, key: Tensor
+) -> Bool[Tensor, "... query key"]:
+    """The causal mask of these queries and keys, and what `mask` hides besides."""
+    past = causal_mask(query.shape[-2], key.shape[-2], device=query.device)
+    return past if mask is None else past & mask

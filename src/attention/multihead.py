@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from attention.arguments import require_dropout, require_n_heads, require_sequences
 from attention.dot_product import attend, attend_fused
 from attention.heads import merge, split
+from attention.masks import with_causal
 
 
 class MultiHeadAttention(nn.Module):
@@ -55,6 +56,7 @@ class MultiHeadAttention(nn.Module):
         value: Float[Tensor, "batch key d_model"] | None = None,
         mask: Bool[Tensor, "..."] | None = None,
         *,
+        causal: bool = False,
         need_weights: bool = True,
     ) -> tuple[Float[Tensor, "batch query d_model"], Float[Tensor, "batch heads query key"] | None]:
         """Attend from every query to the keys.
@@ -66,6 +68,8 @@ class MultiHeadAttention(nn.Module):
             mask: boolean, True = may attend; (query, key), or four axes that broadcast to (batch,
                 heads, query, key). A query that may attend to nothing gets weights 0, its heads
                 return 0, and its output is the bias of w_o.
+            causal: hides the future, as mask=causal_mask(n) does, and besides a mask. Without
+                weights it is quicker than the mask: see `fused_attention`.
             need_weights: False returns None for the weights and computes the output as
                 `fused_attention` does, quicker and without a query × key matrix.
 
@@ -78,16 +82,18 @@ class MultiHeadAttention(nn.Module):
         """
         key = query if key is None else key
         value = key if value is None else value
-        require_sequences(query, key, value, mask, d_model=self.d_model, n_heads=self.n_heads)
+        require_sequences(self, query, key, value, mask)
 
         q = split(self.w_q(query), self.n_heads)  # (batch, heads, query, d_key)
         k = split(self.w_k(key), self.n_heads)  # (batch, heads, key, d_key)
         v = split(self.w_v(value), self.n_heads)  # (batch, heads, key, d_key)
         dropout = self.dropout if self.training else 0.0
         if need_weights:
+            mask = with_causal(mask, q, k) if causal else mask
             attended, weights = attend(q, k, v, mask, dropout=dropout)
         else:
-            attended, weights = attend_fused(q, k, v, mask, dropout=dropout), None
+            attended = attend_fused(q, k, v, mask, dropout=dropout, causal=causal)
+            weights = None
         return self.w_o(merge(attended)), weights
 
     @classmethod

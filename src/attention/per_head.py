@@ -81,7 +81,7 @@ class PerHeadAttention(nn.Module):
         """
         key = query if key is None else key
         value = key if value is None else value
-        require_sequences(query, key, value, mask, d_model=self.d_model, n_heads=self.n_heads)
+        require_sequences(self, query, key, value, mask)
 
         masks = [None] * self.n_heads
         if mask is not None:

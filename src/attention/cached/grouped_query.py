@@ -9,8 +9,10 @@ by the factor n_heads / n_kv_heads, and so does the key-value cache, which a dec
 to end for every token.
 """
 
+import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from attention.arguments import (
     require_divides,
@@ -24,6 +26,7 @@ from attention.arguments import (
 from attention.cached.key_value_cache import KeyValueCache
 from attention.dot_product import attend, attend_fused
 from attention.heads import merge, split
+from attention.masks import with_causal
 from attention.multihead import MultiHeadAttention
 
 
@@ -34,6 +37,7 @@ def grouped_attention(
     mask: Bool[Tensor, "..."] | None = None,
     *,
     dropout: float = 0.0,
+    causal: bool = False,
     need_weights: bool = True,
 ) -> tuple[
     Float[Tensor, "batch heads query d_value"], Float[Tensor, "batch heads query key"] | None
@@ -48,6 +52,7 @@ def grouped_attention(
         value: (batch, kv_heads, key, d_value).
         mask: as in `scaled_dot_product_attention`.
         dropout: as in `scaled_dot_product_attention`.
+        causal: as in `fused_attention`.
         need_weights: as in `MultiHeadAttention.forward`.
 
     Returns:
@@ -85,7 +90,9 @@ def grouped_attention(
     if mask is not None:
         require_mask(mask, (*query.shape[:-1], key.shape[-2]))
     require_dropout(dropout)
-    return attend_in_groups(query, key, value, mask, dropout=dropout, need_weights=need_weights)
+    return attend_in_groups(
+        query, key, value, mask, dropout=dropout, causal=causal, need_weights=need_weights
+    )
 
 
 def attend_in_groups(
@@ -95,6 +102,7 @@ def attend_in_groups(
     mask: Bool[Tensor, "..."] | None,
     *,
     dropout: float,
+    causal: bool,
     need_weights: bool,
 ) -> tuple[
     Float[Tensor, "batch heads query d_value"], Float[Tensor, "batch heads query key"] | None
@@ -103,6 +111,13 @@ def attend_in_groups(
     batch, n_heads, n_queries, d_key = query.shape
     n_kv_heads = key.shape[1]
     group = n_heads // n_kv_heads
+    if causal and mask is None and not need_weights and n_queries == key.shape[-2]:
+        # Each query head stands for itself here, so that torch can skip what lies in its future.
+        return F.scaled_dot_product_attention(
+            query, key, value, dropout_p=dropout, is_causal=True, enable_gqa=True
+        ), None
+    if causal and n_queries > 1:  # the last query sees every key
+        mask = with_causal(mask, query, key)
     # The queries of a group's heads become more queries of the one head whose keys they share.
     query = query.reshape(batch, n_kv_heads, group * n_queries, d_key)
     if mask is not None:
@@ -110,11 +125,12 @@ def attend_in_groups(
         if mask.shape[1:3] != (1, 1):  # a mask of keys alone is the same for all queries anyway
             heads = (n_kv_heads, group) if mask.shape[1] > 1 else (1, 1)
             mask = mask.unflatten(1, heads).expand(-1, -1, group, n_queries, -1).flatten(2, 3)
-    rows = (batch, n_heads, n_queries, -1)
+    rows = (batch, n_heads, n_queries)
     if not need_weights:
-        return attend_fused(query, key, value, mask, dropout=dropout).reshape(rows), None
+        output = attend_fused(query, key, value, mask, dropout=dropout)
+        return output.reshape(*rows, value.shape[-1]), None
     output, weights = attend(query, key, value, mask, dropout=dropout)
-    return output.reshape(rows), weights.reshape(rows)
+    return output.reshape(*rows, value.shape[-1]), weights.reshape(*rows, key.shape[-2])
 
 
 class GroupedQueryAttention(nn.Module):
@@ -168,6 +184,7 @@ class GroupedQueryAttention(nn.Module):
         value: Float[Tensor, "batch key d_model"] | None = None,
         mask: Bool[Tensor, "..."] | None = None,
         *,
+        causal: bool = False,
         cache: KeyValueCache | None = None,
         need_weights: bool = True,
     ) -> tuple[Float[Tensor, "batch query d_model"], Float[Tensor, "batch heads query _"] | None]:
@@ -178,9 +195,10 @@ class GroupedQueryAttention(nn.Module):
             key: (batch, key, d_model); the queries unless given.
             value: (batch, key, d_model); the keys unless given.
             mask: as in `MultiHeadAttention.forward`.
+            causal: as in `MultiHeadAttention.forward`.
             cache: takes the keys and values of these tokens, which then attend to all that it
-                holds. The axis `key` of the weights and of the mask counts all of them. One token
-                needs no mask; several need causal_mask(new, cache.length + new).
+                holds. The axis `key` of the weights and of the mask counts all of them. Pass
+                causal=True with several tokens; one alone has no future to hide.
             need_weights: as in `MultiHeadAttention.forward`.
 
         Returns:
@@ -198,7 +216,7 @@ class GroupedQueryAttention(nn.Module):
             )
         key = query if key is None else key
         value = key if value is None else value
-        require_sequences(query, key, value, None, d_model=self.d_model, n_heads=self.n_heads)
+        require_sequences(self, query, key, value, None)
         if mask is not None:
             n_keys = key.shape[1] + (0 if cache is None else cache.length)
             require_mask(mask, (query.shape[0], self.n_heads, query.shape[1], n_keys))
@@ -210,15 +228,20 @@ class GroupedQueryAttention(nn.Module):
             k, v = cache.append(k, v)
         dropout = self.dropout if self.training else 0.0
         attended, weights = attend_in_groups(
-            q, k, v, mask, dropout=dropout, need_weights=need_weights
+            q, k, v, mask, dropout=dropout, causal=causal, need_weights=need_weights
         )
         return self.w_o(merge(attended)), weights
 
     def new_cache(self, batch: int, max_length: int) -> KeyValueCache:
-        """Make an empty cache for this layer, with its heads, width, dtype and device."""
-        w = self.w_k.weight
+        """Make an empty cache for this layer, with its heads, width, dtype and device.
+
+        Under autocast it has the dtype that autocast gives to the keys and values.
+        """
+        device, dtype = self.w_k.weight.device, self.w_k.weight.dtype
+        if torch.is_autocast_enabled(device.type):
+            dtype = torch.get_autocast_dtype(device.type)
         return KeyValueCache(
-            batch, self.n_kv_heads, max_length, self.d_key, dtype=w.dtype, device=w.device
+            batch, self.n_kv_heads, max_length, self.d_key, dtype=dtype, device=device
         )
 
     @classmethod

@@ -72,7 +72,7 @@ def with_features(cost: Cost, n: int, d_model: int, n_heads: int, n_features: in
     state = n_heads * n_features * (d_model // n_heads + 1)  # φ(K)ᵀ · V and the sum of φ(K)
     return replace(
         cost,
-        # φ(K)ᵀ · V and φ(Q) times that, both with a column of ones beside the values of each head
+        # φ(K)ᵀ · V and φ(Q) times that; and the sum of φ(K), as a product with a column of ones
         mixing=2 * n * n_features * (d_model + n_heads),
         memory=state,
         cache=state,

@@ -15,9 +15,9 @@ from collections.abc import Callable
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
-from torch.nn import functional as F
 
 from attention.arguments import require_heads, require_padding_mask, require_size
+from attention.precision import summed_in_float32
 
 CHUNK = 128  # tokens whose features are held at a time; they stay in the processor's cache
 
@@ -80,7 +80,8 @@ def kernel_attention(
     Cost:
         O(n · features · d_value) time; causal, O(n · chunk · (features + d_value)) more. Memory
         O(features · d_value) besides input and output; with gradients, O(n · (features + d_value)),
-        and causal, O(n · chunk + n / chunk · features · d_value) more.
+        and causal, O(n · chunk + n / chunk · features · d_value) more. float16 and bfloat16 are
+        summed in float32, for which the inputs are copied.
 
     Source:
         Katharopoulos et al. 2020, §3.2 and §3.3; chunks: Hua et al. 2022.
@@ -108,6 +109,7 @@ def kept_keys(key: Tensor, mask: Tensor | None) -> Tensor:
     return (kept if mask is None else kept & mask).transpose(-2, -1)
 
 
+@summed_in_float32
 def attend_through_features(
     query: Float[Tensor, "batch heads query width"],
     key: Float[Tensor, "batch heads key width"],
@@ -128,32 +130,35 @@ def attend_through_features(
     if key_map is None:
 
         def key_map(k: Tensor, kept: Tensor) -> Tensor:
-            return feature_map(k).masked_fill(~kept, 0.0)
+            return feature_map(k) if mask is None else feature_map(k).masked_fill(~kept, 0.0)
 
     def chunks(*tensors: Tensor) -> zip:
         return zip(*(x.split(chunk, dim=2) for x in tensors), strict=True)
 
-    def divided(sums: Tensor, least_total: Tensor) -> Tensor:
-        total = sums[..., -1:].maximum(least_total)
-        return sums[..., :-1] / torch.where(total == 0, 1.0, total)
+    def divided(weighted: Tensor, total: Tensor, least_total: Tensor) -> Tensor:
+        total = total.maximum(least_total)
+        # A product: the gradient of a quotient would divide all of `weighted` twice more.
+        return weighted * torch.where(total == 0, 1.0, total).reciprocal()
 
     kept = kept_keys(key, mask)
     n_seen = kept.cumsum(2) if causal else kept.sum(2, keepdim=True)
     least_totals = n_seen.to(value.dtype) * least
-    # The state is Σ φ(k) (v, 1)ᵀ, (batch, heads, features, d_value + 1). The column of ones beside
-    # the values sums the weights themselves: the normaliser.
-    state, outputs = 0.0, []
+    # Σ φ(k) vᵀ, (batch, heads, features, d_value), and Σ φ(k), (batch, heads, features, 1).
+    values, keys, outputs = 0.0, 0.0, []
     if not causal:
         for k, v, keep in chunks(key, value, kept):
-            state = state + key_map(k, keep).transpose(-2, -1) @ F.pad(v, (0, 1), value=1.0)
+            k = key_map(k, keep).transpose(-2, -1)
+            values, keys = values + k @ v, keys + k.sum(-1, keepdim=True)
         for (q,) in chunks(query):
-            outputs.append(divided(feature_map(q) @ state, least_totals))
+            q = feature_map(q)
+            outputs.append(divided(q @ values, q @ keys, least_totals))
     else:
         for q, k, v, keep, least_total in chunks(query, key, value, kept, least_totals):
-            q, k, v = feature_map(q), key_map(k, keep), F.pad(v, (0, 1), value=1.0)
-            sums = (q @ k.transpose(-2, -1)).tril() @ v  # within the chunk
+            q, k = feature_map(q), key_map(k, keep).transpose(-2, -1)
+            weights = (q @ k).tril()
+            weighted, total = weights @ v, weights.sum(-1, keepdim=True)  # within the chunk
             if outputs:
-                sums = sums + q @ state  # the chunks before
-            state = state + k.transpose(-2, -1) @ v
-            outputs.append(divided(sums, least_total))
+                weighted, total = weighted + q @ values, total + q @ keys  # the chunks before
+            values, keys = values + k @ v, keys + k.sum(-1, keepdim=True)
+            outputs.append(divided(weighted, total, least_total))
     return torch.cat(outputs, dim=2)

@@ -20,6 +20,7 @@ from attention.linear.feature_maps import (
     attend_through_features,
     require_feature_map_inputs,
 )
+from attention.precision import to_float32
 
 
 def elu_plus_one(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
@@ -37,9 +38,31 @@ def elu_plus_one(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         >>> elu_plus_one(torch.tensor([-1.0, 0.0, 2.0]))
         tensor([0.3679, 1.0000, 3.0000])
     """
-    # Not F.elu(x) + 1: that takes 1 from eˣ and adds it again. Below -17 nothing of eˣ is left in
-    # float32.
-    return F.relu(x) + x.clamp(max=0.0).exp()
+    return EluPlusOne.apply(x)
+
+
+class EluPlusOne(torch.autograd.Function):
+    """elu(x) + 1 with its derivative, 1 above 0 and eˣ below: of the result, what is at most 1.
+
+    Autograd's own would keep four tensors where this keeps the result.
+    """
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x: Tensor) -> Tensor:
+        # Not F.elu(x) + 1: that takes 1 from eˣ and adds it again. Below -17 nothing of eˣ is left
+        # in float32.
+        return F.relu(x) + x.clamp(max=0.0).exp()
+
+    @staticmethod
+    def setup_context(ctx, inputs: tuple[Tensor], output: Tensor) -> None:
+        ctx.save_for_backward(output)
+
+    @staticmethod
+    def backward(ctx, grad_output: Tensor) -> Tensor:
+        (output,) = ctx.saved_tensors
+        return grad_output * output.clamp(max=1.0)
 
 
 def linear_attention(
@@ -49,7 +72,7 @@ def linear_attention(
     mask: Bool[Tensor, "..."] | None = None,
     *,
     causal: bool = False,
-    chunk: int = CHUNK,
+    chunk: int | None = None,
 ) -> Float[Tensor, "batch heads query d_value"]:
     """Σ_j (φ(q)·φ(k_j)) v_j / Σ_j φ(q)·φ(k_j) with φ = elu + 1.
 
@@ -60,7 +83,8 @@ def linear_attention(
         mask: which keys are no padding, (batch, 1, 1, key) as `padding_mask` makes it. A query that
             may attend to nothing gets output 0.
         causal: whether query i attends to the keys up to i only; there are as many keys as queries.
-        chunk: how many tokens are taken at once. It changes the cost, not the result.
+        chunk: how many tokens are taken at once; 128 where causal and 512 elsewhere unless given.
+            It changes the cost, not the result.
 
     Returns:
         The output, (batch, heads, query, d_value).
@@ -86,6 +110,8 @@ def linear_attention(
         True
     """
     require_feature_map_inputs(query, key, value, mask, causal, "linear attention")
+    if chunk is None:
+        chunk = CHUNK if causal else 4 * CHUNK  # where causal, a chunk makes its weights after all
     require_size("chunk", chunk)
     return attend_through_features(
         query, key, value, mask, feature_map=elu_plus_one, causal=causal, chunk=chunk
@@ -108,13 +134,15 @@ def linear_attention_step(
         value: (batch, heads, 1, d_value), of the same token.
         state: (batch, heads, d_key, d_value + 1), None before the first token. Its first columns
             are the paper's S = Σ φ(k_j) v_jᵀ, its last one is Z = Σ φ(k_j). It is not changed in
-            place.
+            place, and it is float32 where the tokens are of half precision: there a sum over
+            thousands of tokens would stop growing.
 
     Returns:
         output (batch, heads, 1, d_value), and the state to hand over with the token after it.
 
     Raises:
-        ValueError: the state belongs to another batch, to other heads or to other sizes.
+        ValueError: for several tokens, for a state of another batch, other heads or other sizes.
+        TypeError: for a state of another dtype.
 
     Cost:
         O(d_key · d_value) time and memory, however long the sequence is.
@@ -134,13 +162,33 @@ def linear_attention_step(
         True
     """
     require_feature_map_inputs(query, key, value, None, True, "linear attention")
-    added = elu_plus_one(key).transpose(-2, -1) @ F.pad(value, (0, 1), value=1.0)
-    if state is not None and state.shape != added.shape:
+    if query.shape[-2] != 1:
+        raise ValueError(
+            f"a step takes one token, got {query.shape[-2]} in query of shape "
+            f"{tuple(query.shape)}; linear_attention(…, causal=True) takes several"
+        )
+    dtype = query.dtype
+    with torch.autocast(query.device.type, enabled=False):
+        query, key, value = to_float32(query), to_float32(key), to_float32(value)
+        added = elu_plus_one(key).transpose(-2, -1) @ F.pad(value, (0, 1), value=1.0)
+        if state is not None:
+            require_state(state, added)
+        state = added if state is None else state + added
+        sums = elu_plus_one(query) @ state
+        total = sums[..., -1:]
+        return (sums[..., :-1] / torch.where(total == 0, 1.0, total)).to(dtype), state
+
+
+def require_state(state: Tensor, added: Tensor) -> None:
+    """Require a state to which `added` can be added."""
+    if not isinstance(state, Tensor):
+        raise TypeError(f"state must be a tensor or None, got {type(state).__name__}")
+    if state.shape != added.shape:
         raise ValueError(
             "state must be what the step before returned, (batch, heads, d_key, d_value + 1)"
             f" = {tuple(added.shape)} for this token, got {tuple(state.shape)}"
         )
-    state = added if state is None else state + added
-    sums = elu_plus_one(query) @ state
-    total = sums[..., -1:]
-    return sums[..., :-1] / torch.where(total == 0, 1.0, total), state
+    if state.dtype != added.dtype:
+        raise TypeError(
+            f"state must be what the step before returned, {added.dtype}, got {state.dtype}"
+        )

@@ -17,6 +17,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from attention.arguments import (
+    require_dtype,
+    require_dtype_of,
     require_heads,
     require_n_heads,
     require_padding_mask,
@@ -87,6 +89,8 @@ def linformer_attention(
     require_heads(query, key, value)
     require_vectors("E", E, "proj_len max_length")
     require_vectors("F", F, "proj_len max_length")
+    require_dtype("E", E, "query", query.dtype)
+    require_dtype("F", F, "query", query.dtype)
     if E.shape != F.shape:
         raise ValueError(
             "E and F must have the same shape (proj_len, max_length), "
@@ -168,6 +172,7 @@ class LinformerAttention(nn.Module):
             ValueError, TypeError: as `linformer_attention` does.
         """
         require_vectors("x", x, "batch seq d_model", last=self.d_model)
+        require_dtype_of(self, x=x)
         batch, seq, _ = x.shape
         require_fits(self.E, mask, (batch, self.n_heads, seq, seq))
         q, k, v = (split(w(x), self.n_heads) for w in (self.w_q, self.w_k, self.w_v))

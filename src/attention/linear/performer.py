@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attention.arguments import require_n_heads, require_size, require_vectors
+from attention.arguments import require_dtype_of, require_n_heads, require_size, require_vectors
 from attention.heads import merge, split
 from attention.linear.feature_maps import (
     CHUNK,
@@ -25,6 +25,7 @@ from attention.linear.feature_maps import (
     require_feature_map_inputs,
     require_key_mask,
 )
+from attention.precision import summed_in_float32
 
 
 def orthogonal_projection(
@@ -156,6 +157,7 @@ def performer_attention(
     return estimate_softmax(query, key, value, projection, mask, causal=causal)
 
 
+@summed_in_float32
 def estimate_softmax(
     query: Float[Tensor, "batch heads query d_key"],
     key: Float[Tensor, "batch heads key d_key"],
@@ -187,8 +189,14 @@ def estimate_softmax(
         # What all features of a query share falls out of the quotient: its largest becomes 1.
         return log.sub_(log.detach().amax(-1, keepdim=True)).exp_()
 
+    # The square of 1 / least, which gradients meet, is still a number.
+    least = math.sqrt(torch.finfo(query.dtype).tiny) if causal else 0.0
     return attend_through_features(
-        query, key, value, mask, feature_map=query_map, key_map=key_map, causal=causal
+        *(query, key, value, mask),
+        feature_map=query_map,
+        key_map=key_map,
+        causal=causal,
+        least=least,
     )
 
 
@@ -253,6 +261,7 @@ class PerformerAttention(nn.Module):
             ValueError, TypeError: as `performer_attention` does.
         """
         require_vectors("x", x, "batch seq d_model", last=self.d_model)
+        require_dtype_of(self, x=x)
         batch, seq, _ = x.shape
         require_key_mask(mask, (batch, self.n_heads, seq, seq), "Performer")
         q, k, v = (split(w(x), self.n_heads) for w in (self.w_q, self.w_k, self.w_v))

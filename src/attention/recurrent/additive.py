@@ -13,7 +13,13 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attention.arguments import require_mask, require_same_sequences, require_size, require_vectors
+from attention.arguments import (
+    require_dtype_of,
+    require_mask,
+    require_same_sequences,
+    require_size,
+    require_vectors,
+)
 from attention.dot_product import masked_softmax
 
 
@@ -91,10 +97,16 @@ class AdditiveAttention(nn.Module):
         require_vectors("key", key, "batch key key_dim", last=self.key_dim)
         require_vectors("value", value, "batch key d_value")
         require_same_sequences(query, key, value)
+        require_dtype_of(self, query=query)
         if mask is not None:
             require_mask(mask, (*query.shape[:2], key.shape[1]))
         if projected_key is None:
             projected_key = self.w_k(key)
+        elif projected_key.shape != (*key.shape[:2], self.hidden_dim):
+            raise ValueError(
+                "projected_key must be w_k(key), (batch, key, hidden_dim) = "
+                f"{(*key.shape[:2], self.hidden_dim)}, got {tuple(projected_key.shape)}"
+            )
         return self.attend(query, projected_key, value, mask)
 
     def attend(

@@ -27,7 +27,13 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from attention.arguments import require_mask, require_size, require_token_ids, require_vectors
+from attention.arguments import (
+    require_dtype_of,
+    require_mask,
+    require_size,
+    require_token_ids,
+    require_vectors,
+)
 from attention.embedding import TokenEmbedding
 from attention.recurrent.additive import AdditiveAttention
 from attention.recurrent.luong import LuongAttention
@@ -40,7 +46,8 @@ class BidirectionalEncoder(nn.Module):
 
     Parameters by name: those of `embed`, a `TokenEmbedding`, and of `gru`, an nn.GRU. Deviation
     from the paper: nn.GRU resets the state after its product, r · (U · h), the paper before it,
-    U · (r · h).
+    U · (r · h). Packing reads the lengths from a tensor, so that `torch.compile` cuts this module
+    into several graphs, and `torch.export` refuses it.
 
     Args:
         vocab_size: how many tokens the vocabulary has.
@@ -94,6 +101,8 @@ class BidirectionalEncoder(nn.Module):
         # It refuses a length of 0, so one token is read of a sentence that is all padding.
         lengths = is_token.sum(1).clamp(min=1).cpu()
         x = self.embed(token_ids)
+        if not len(token_ids):  # which packing refuses too
+            return x.new_zeros(*token_ids.shape, 2 * self.gru.hidden_size)
         packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
         states, _ = self.gru(packed)
         states, _ = pad_packed_sequence(states, batch_first=True, total_length=x.shape[1])
@@ -133,6 +142,7 @@ class RecurrentDecoder(nn.Module):
     ) -> None:
         """Require encoded tokens of width key_dim, and a mask that fits one query to them."""
         require_vectors("encoded", encoded, "batch key key_dim", last=self.key_dim)
+        require_dtype_of(self, encoded=encoded)
         if mask is not None:
             require_mask(mask, (encoded.shape[0], 1, encoded.shape[1]))
 
@@ -205,7 +215,7 @@ class RecurrentDecoder(nn.Module):
         token = torch.full((encoded.shape[0],), start_id, device=encoded.device)
         ended = torch.zeros_like(token, dtype=torch.bool)
         tokens, weights = [], []
-        while len(tokens) < max_length and not ended.all():
+        while not tokens or (len(tokens) < max_length and not ended.all()):
             embedded = self.embed(token[:, None])[:, 0]
             logits, step_weights, state = self.step(embedded, state, attend)
             tokens.append(token := logits.argmax(-1).masked_fill(ended, self.pad_id))

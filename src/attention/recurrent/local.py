@@ -15,8 +15,16 @@ from typing import Literal
 import torch
 from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
+from torch.nn import functional as F
 
-from attention.arguments import require_mask, require_same_sequences, require_size, require_vectors
+from attention.arguments import (
+    require_dtype_of,
+    require_mask,
+    require_same_sequences,
+    require_size,
+    require_vectors,
+)
+from attention.precision import to_float32
 from attention.recurrent.luong import LuongAttention
 
 
@@ -106,6 +114,7 @@ class LocalAttention(nn.Module):
         require_vectors("query", query, "batch query query_dim", last=attention.query_dim)
         require_vectors("key", key, "batch key key_dim", last=attention.key_dim)
         require_same_sequences(query, key, key)
+        require_dtype_of(self, query=query)
         require_size("first_query", first_query, least=0)
         (batch, n_queries, _), n_keys = query.shape, key.shape[1]
         if mask is None:
@@ -127,13 +136,14 @@ class LocalAttention(nn.Module):
         context, weights = attention.attend(query.flatten(0, 1)[:, None], keys, keys, inside)
         if self.alignment == "predictive":
             gaussian = torch.exp(-2 * ((window - p) / reach) ** 2)  # σ = D/2, so 2σ² = D²/2
-            weights = weights * gaussian.flatten(0, 1)[:, None]  # (batch · query, 1, window)
+            gaussian = gaussian.to(weights.dtype).flatten(0, 1)[:, None]
+            weights = weights * gaussian  # (batch · query, 1, window)
             context = weights @ keys
-        context = context.view(batch, n_queries, -1)
+        context = context.view(batch, n_queries, key.shape[-1])
         if not need_weights:
             return context, None
         zeros = weights.new_zeros(batch, n_queries, n_keys)
-        return context, zeros.scatter_add(-1, window, weights.view(batch, n_queries, -1))
+        return context, zeros.scatter_add(-1, window, weights.view(window.shape))
 
     def positions(
         self,
@@ -141,10 +151,14 @@ class LocalAttention(nn.Module):
         mask: Bool[Tensor, "... key"],
         first_query: int = 0,
     ) -> Shaped[Tensor, "batch query"]:
-        """Return p, the centre of each query's window."""
+        """Return p, the centre of each query's window, in float32 for half precision too."""
         if self.alignment == "monotonic":
             t = torch.arange(first_query, first_query + query.shape[1], device=query.device)
             return t.expand(query.shape[:2])
         ends = torch.arange(1, mask.shape[-1] + 1, device=query.device)
         length = (mask * ends).amax(-1)  # S, (query) or (batch, query) or with size 1
-        return length * torch.sigmoid(self.v_p(torch.tanh(self.w_p(query)))).squeeze(-1)
+        # In half precision the positions near 3,000 are 2 (float16) or 16 (bfloat16) apart.
+        w_p, v_p = to_float32(self.w_p.weight), to_float32(self.v_p.weight)
+        with torch.autocast(query.device.type, enabled=False):
+            scores = F.linear(torch.tanh(F.linear(to_float32(query), w_p)), v_p)
+            return length * torch.sigmoid(scores).squeeze(-1)

@@ -16,7 +16,13 @@ from typing import Literal
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attention.arguments import require_mask, require_same_sequences, require_size, require_vectors
+from attention.arguments import (
+    require_dtype_of,
+    require_mask,
+    require_same_sequences,
+    require_size,
+    require_vectors,
+)
 from attention.dot_product import attend
 from attention.recurrent.additive import AdditiveAttention
 
@@ -108,6 +114,7 @@ class LuongAttention(nn.Module):
         require_vectors("key", key, "batch key key_dim", last=self.key_dim)
         require_vectors("value", value, "batch key d_value")
         require_same_sequences(query, key, value)
+        require_dtype_of(self, query=query)
         if mask is not None:
             require_mask(mask, (*query.shape[:2], key.shape[1]))
         return self.attend(query, key, value, mask)

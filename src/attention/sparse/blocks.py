@@ -84,7 +84,7 @@ def how_many_at_once(blocks: int, numbers: int, x: Tensor) -> int:
     """
     if torch.is_grad_enabled() or not x.is_cpu:
         return blocks
-    return max(1, NUMBERS_AT_ONCE // numbers)
+    return max(1, NUMBERS_AT_ONCE // max(1, numbers))  # an empty batch has none
 
 
 def attend_in_blocks(
@@ -176,5 +176,5 @@ def attend_gathered(
         queries = in_blocks(queries, few)
         k, v = (in_blocks(x.index_select(2, keys.flatten()), few) for x in (key, value))
         output = attend_fused(queries, k, v, may_attend)
-        outputs.append(output.transpose(1, 2).reshape(batch, few * block, heads, -1))
+        outputs.append(output.transpose(1, 2).reshape(batch, few * block, heads, value.shape[-1]))
     return torch.cat(outputs, dim=1)[:, :seq].transpose(1, 2)

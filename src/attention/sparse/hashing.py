@@ -29,6 +29,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attention.arguments import (
+    require_dtype,
+    require_dtype_of,
     require_n_heads,
     require_padding_mask,
     require_same_sequences,
@@ -36,8 +38,10 @@ from attention.arguments import (
     require_vectors,
 )
 from attention.heads import merge, split
+from attention.precision import summed_in_float32
 
 NOWHERE = -2  # the address of a key that no query sees
+MOST_ROUNDS = 255  # those in which a query sees a key are counted in a byte
 
 
 def lsh_buckets(
@@ -74,7 +78,9 @@ def lsh_buckets(
         tensor([[[[0, 0, 2, 3]]]])
     """
     require_vectors("x", x, "batch heads seq d_key")
-    if rotations.ndim != 3 or rotations.shape[1] != x.shape[-1]:
+    require_vectors("rotations", rotations, "rounds d_key half")
+    require_dtype("rotations", rotations, "x", x.dtype)
+    if rotations.shape[0] == 0 or rotations.shape[1] != x.shape[-1]:
         raise ValueError(
             f"rotations must have shape (rounds, d_key, half) with d_key={x.shape[-1]}, "
             f"got {tuple(rotations.shape)}"
@@ -95,6 +101,27 @@ def largest_product(rotated: Float[Tensor, "*batch half"]) -> Int[Tensor, "*batc
     largest, along = rotated.max(dim=-1)
     smallest, against = rotated.min(dim=-1)
     return torch.where(largest >= -smallest, along, against + rotated.shape[-1])
+
+
+def require_buckets(buckets: Tensor, batch: int, heads: int, seq: int) -> None:
+    """Require a number from 0 on for each token and round."""
+    way_out = "lsh_buckets(query, rotations) makes them"
+    if not isinstance(buckets, Tensor):
+        raise TypeError(f"buckets must be a tensor, got {type(buckets).__name__}; {way_out}")
+    if buckets.dtype not in (torch.int64, torch.int32):
+        raise TypeError(f"buckets must be int64, got {buckets.dtype}; {way_out}")
+    shape = tuple(buckets.shape)
+    if buckets.ndim != 4 or (*shape[:2], shape[3]) != (batch, heads, seq):
+        raise ValueError(
+            f"buckets must have shape (batch, heads, rounds, seq) = ({batch}, {heads}, rounds, "
+            f"{seq}), got {shape}; {way_out}"
+        )
+    if not 1 <= shape[2] <= MOST_ROUNDS:
+        raise ValueError(f"buckets has {shape[2]} rounds, and can have 1 to {MOST_ROUNDS}")
+    # The values are read only where that is free of waiting, as in `require_positions`.
+    readable = buckets.is_cpu and buckets.numel() and not torch.compiler.is_compiling()
+    if readable and (least := buckets.min().item()) < 0:
+        raise ValueError(f"buckets are numbers from 0 on, got {least}; {way_out}")
 
 
 def lsh_attention(
@@ -153,16 +180,13 @@ def lsh_attention(
     require_same_sequences(query, query, value)
     require_size("chunk_length", chunk_length)
     batch, heads, seq, _ = query.shape
-    if buckets.ndim != 4 or (*buckets.shape[:2], buckets.shape[3]) != (batch, heads, seq):
-        raise ValueError(
-            f"buckets must have shape (batch, heads, rounds, seq) = ({batch}, {heads}, rounds, "
-            f"{seq}), got {tuple(buckets.shape)}; lsh_buckets(query, rotations) makes them"
-        )
+    require_buckets(buckets, batch, heads, seq)
     if mask is not None:
         require_padding_mask(mask, (batch, heads, seq, seq), "LSH attention")
     return attend_in_buckets(query, value, buckets, mask, chunk_length=chunk_length, causal=causal)
 
 
+@summed_in_float32
 def attend_in_buckets(
     query: Float[Tensor, "batch heads seq d_key"],
     value: Float[Tensor, "batch heads seq d_value"],
@@ -174,6 +198,7 @@ def attend_in_buckets(
 ) -> Float[Tensor, "batch heads seq d_value"]:
     """`lsh_attention` without its argument checks."""
     batch, heads, rounds, seq = buckets.shape
+    chunk_length = min(chunk_length, seq)
     order = buckets.argsort(dim=-1, stable=True)  # in each round a permutation of the tokens
     rank = order.argsort(dim=-1)  # and its inverse
     # One number for bucket and chunk: token i sees token j where address i - address j is 0 or 1.
@@ -300,6 +325,8 @@ class ReformerAttention(nn.Module):
         super().__init__()
         require_n_heads(d_model, n_heads)
         require_size("n_rounds", n_rounds)
+        if n_rounds > MOST_ROUNDS:
+            raise ValueError(f"n_rounds must be at most {MOST_ROUNDS}, got {n_rounds}")
         require_size("chunk_length", chunk_length)
         self.n_buckets = n_buckets if isinstance(n_buckets, tuple) else (n_buckets,)
         for n in self.n_buckets:
@@ -326,6 +353,7 @@ class ReformerAttention(nn.Module):
         `lsh_attention`.
         """
         require_vectors("x", x, "batch seq d_model", last=self.d_model)
+        require_dtype_of(self, x=x)
         batch, seq, _ = x.shape
         if mask is not None:
             require_padding_mask(mask, (batch, self.n_heads, seq, seq), "LSH attention")

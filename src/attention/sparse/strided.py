@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from attention.arguments import require_size
+from attention.precision import summed_in_float32
 from attention.sparse.blocks import how_many_at_once, require_self_attention
 
 
@@ -85,7 +86,7 @@ def strided_attention(
         stride: the length of a row.
 
     Returns:
-        The output, one vector for each query.
+        The output, one vector for each query. float16 and bfloat16 are computed in float32.
 
     Raises:
         ValueError: for another number of queries than keys and a mask that differs between queries.
@@ -108,6 +109,19 @@ def strided_attention(
     """
     require_self_attention(query, key, value, mask, "strided attention")
     require_size("stride", stride)
+    return attend_strided(query, key, value, mask, stride=stride)
+
+
+@summed_in_float32
+def attend_strided(
+    query: Float[Tensor, "batch heads seq d_key"],
+    key: Float[Tensor, "batch heads seq d_key"],
+    value: Float[Tensor, "batch heads seq d_value"],
+    mask: Bool[Tensor, "..."] | None,
+    *,
+    stride: int,
+) -> Float[Tensor, "batch heads seq d_value"]:
+    """`strided_attention` without its argument checks."""
     seq = query.shape[-2]
     stride = min(stride, seq)
     n_rows = math.ceil(seq / stride)

@@ -19,8 +19,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attention.arguments import require_mask, require_size, require_vectors
-from attention.masks import causal_mask
+from attention.arguments import require_dtype_of, require_size, require_vectors
 from attention.multihead import MultiHeadAttention
 from attention.transformer.feed_forward import FeedForward
 from attention.transformer.residual import ResidualLayer
@@ -60,7 +59,7 @@ class DecoderLayer(ResidualLayer):
         activation: Callable[[Tensor], Tensor] = F.relu,
     ) -> None:
         super().__init__()
-        self.d_model, self.n_heads, self.norm_first = d_model, n_heads, norm_first
+        self.d_model, self.norm_first = d_model, norm_first
         self.self_attention = MultiHeadAttention(d_model, n_heads, dropout=dropout)
         self.self_attention_norm = nn.LayerNorm(d_model)
         self.cross_attention = MultiHeadAttention(d_model, n_heads, dropout=dropout)
@@ -102,19 +101,14 @@ class DecoderLayer(ResidualLayer):
         """
         require_vectors("x", x, "batch query d_model", last=self.d_model)
         require_vectors("memory", memory, "batch key d_model", last=self.d_model)
-        batch, seq, _ = x.shape
-        if memory.shape[0] != batch:
+        if memory.shape[0] != x.shape[0]:
             raise ValueError(
                 "x and memory must have the same batch, a source for each target, "
                 f"got x {tuple(x.shape)} and memory {tuple(memory.shape)}"
             )
-        self_mask = causal_mask(seq, device=x.device)
-        if mask is not None:
-            # Before `&`, which would refuse a bad mask without a reason or broadcast it.
-            require_mask(mask, (batch, self.n_heads, seq, seq))
-            self_mask = self_mask & mask
+        require_dtype_of(self, x=x, memory=memory)
 
-        attend = partial(self.self_attention, mask=self_mask, need_weights=need_weights)
+        attend = partial(self.self_attention, mask=mask, causal=True, need_weights=need_weights)
         x, self_weights = self.residual(x, attend, self.self_attention_norm)
         attend = partial(
             self.cross_attention, key=memory, mask=memory_mask, need_weights=need_weights

@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attention.arguments import require_size, require_vectors
+from attention.arguments import require_dtype_of, require_size, require_vectors
 from attention.multihead import MultiHeadAttention
 from attention.transformer.feed_forward import FeedForward
 from attention.transformer.residual import ResidualLayer
@@ -87,6 +87,7 @@ class EncoderLayer(ResidualLayer):
             ValueError, TypeError: as `MultiHeadAttention.forward` does.
         """
         require_vectors("x", x, "batch seq d_model", last=self.d_model)
+        require_dtype_of(self, x=x)
         attend = partial(self.self_attention, mask=mask, need_weights=need_weights)
         x, weights = self.residual(x, attend, self.self_attention_norm)
         x, _ = self.residual(x, lambda x: (self.feed_forward(x), None), self.feed_forward_norm)

@@ -12,7 +12,12 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attention.arguments import require_dropout, require_size, require_vectors
+from attention.arguments import (
+    require_dropout,
+    require_dtype_of,
+    require_size,
+    require_vectors,
+)
 
 
 class FeedForward(nn.Module):
@@ -74,6 +79,7 @@ class FeedForward(nn.Module):
             The output, (batch, seq, d_model).
         """
         require_vectors("x", x, "batch seq d_model", last=self.d_model)
+        require_dtype_of(self, x=x)
         return self.w_2(self.dropout(self.activation(self.w_1(x))))
 
     @classmethod
@@ -87,6 +93,7 @@ class FeedForward(nn.Module):
                 f"{type(layer).__name__}"
             )
         d_ff, d_model = layer.linear1.weight.shape
-        ours = cls(d_model, d_ff, activation=layer.activation, dropout=layer.dropout.p)
+        activation = copy.deepcopy(layer.activation)  # it may have parameters, as nn.PReLU has
+        ours = cls(d_model, d_ff, activation=activation, dropout=layer.dropout.p)
         ours.w_1, ours.w_2 = copy.deepcopy(layer.linear1), copy.deepcopy(layer.linear2)
         return ours.train(layer.training)

@@ -211,12 +211,12 @@ REFUSED = {
         "the last axis of x must be d_model=8, got 6 in shape (1, 5, 6)",
     ),
     "too long for the module": (
-        lambda: a_module()(torch.zeros(1, 13, 8)),
+        lambda: a_module()(torch.zeros(1, 13, 8).double()),
         "13 keys are more than E and F of shape (12, 12) have columns; cut the keys to"
         " 12, or build both matrices for a greater length",
     ),
     "a causal mask for the module": (
-        lambda: a_module()(torch.zeros(1, 5, 8), causal_mask(5)),
+        lambda: a_module()(torch.zeros(1, 5, 8).double(), causal_mask(5)),
         CAUSAL,
     ),
 }

@@ -281,7 +281,7 @@ REFUSED = {
         "the last axis of x must be d_model=8, got 6 in shape (1, 5, 6)",
     ),
     "a causal mask for the module": (
-        lambda: a_module()(torch.zeros(1, 5, 8), causal_mask(5)),
+        lambda: a_module()(torch.zeros(1, 5, 8).double(), causal_mask(5)),
         "Performer, which hides the future with causal=True alone, can leave out keys for all"
         " queries alike, not for single queries: mask must have size 1 on its query axis, as"
         " padding_mask makes it, got (5, 5)",
