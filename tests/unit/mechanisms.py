@@ -1,0 +1,242 @@
+"""Every public mechanism, called in one way: what tests of hostile inputs and of tools go through.
+
+A function takes query, key, value and a mask, with four heads; a module takes the tensors that its
+row makes. All sizes are small, and `N` tokens are no multiple of any block, chunk or tile.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor, nn
+
+import attention as a
+
+BATCH, HEADS, N, D_KEY = 2, 4, 11, 6
+D_MODEL = HEADS * D_KEY
+
+
+@dataclass
+class Function:
+    """`call(query, key, value, mask)` -> output (batch, heads, query, d_value)."""
+
+    call: Callable[..., Tensor]
+    self_attention: bool = False  # as many queries as keys
+    mask: str = "any"  # or "keys", which is the same for all queries
+    causal: bool = False
+
+
+def well_formed(x: object) -> Tensor:
+    """x, or a tensor with the axes that it should have: what the other arguments are made for."""
+    fits = isinstance(x, Tensor) and x.is_floating_point() and x.ndim == 4 and x.shape[-1] > 0
+    return x if fits else torch.zeros(BATCH, HEADS, N, D_KEY)
+
+
+def rows(n_keys: int, dtype: torch.dtype) -> Tensor:
+    """Linformer's E and F for n_keys keys."""
+    generator = torch.Generator().manual_seed(n_keys)
+    return torch.randn(2, 5, n_keys, generator=generator).to(dtype) / n_keys**0.5
+
+
+def projection(query: object) -> Tensor:
+    query, generator = well_formed(query), torch.Generator().manual_seed(0)
+    return a.orthogonal_projection(8, query.shape[-1], generator=generator).to(query.dtype)
+
+
+def in_blocks(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Two blocks, each of which lists all keys."""
+    n = well_formed(query).shape[2]
+    block = (n + 1) // 2
+    listed = torch.arange(n).expand(2, n)
+    return a.attend_in_blocks(query, key, value, listed, torch.ones(2, block, n) == 1, mask)
+
+
+def hashed(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Buckets by position; the keys are the queries, so that `key` stands for nothing."""
+    batch, heads, n, _ = well_formed(query).shape
+    buckets = torch.arange(n).expand(batch, heads, 2, n) // torch.tensor([[3], [4]])
+    return a.lsh_attention(query, value, buckets, mask, chunk_length=4)
+
+
+def one_token(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
+    """The recurrent form of linear attention, token by token."""
+    state, outputs = None, []
+    for token in zip(*(x.split(1, dim=2) for x in (query, key, value)), strict=True):
+        output, state = a.linear_attention_step(*token, state)
+        outputs.append(output)
+    return torch.cat(outputs, dim=2)
+
+
+FUNCTIONS = {
+    "scaled_dot_product_attention": Function(
+        lambda *qkvm: a.scaled_dot_product_attention(*qkvm)[0]
+    ),
+    "fused_attention": Function(a.fused_attention),
+    "fused_attention, causal": Function(
+        lambda *qkvm: a.fused_attention(*qkvm, causal=True), causal=True
+    ),
+    "grouped_attention": Function(lambda *qkvm: a.grouped_attention(*qkvm)[0]),
+    "grouped_attention, fused": Function(
+        lambda *qkvm: a.grouped_attention(*qkvm, need_weights=False)[0]
+    ),
+    "grouped_attention, fused, causal": Function(
+        lambda *qkvm: a.grouped_attention(*qkvm, causal=True, need_weights=False)[0], causal=True
+    ),
+    "tiled_attention": Function(lambda *qkvm: a.tiled_attention(*qkvm, tile=4)),
+    "tiled_attention, causal": Function(
+        lambda *qkvm: a.tiled_attention(*qkvm, tile=4, causal=True), causal=True
+    ),
+    "kernel_attention": Function(
+        lambda *qkvm: a.kernel_attention(*qkvm, feature_map=a.elu_plus_one, chunk=4), mask="keys"
+    ),
+    "linear_attention": Function(lambda *qkvm: a.linear_attention(*qkvm, chunk=4), mask="keys"),
+    "linear_attention, causal": Function(
+        lambda *qkvm: a.linear_attention(*qkvm, causal=True, chunk=4),
+        self_attention=True,
+        mask="keys",
+        causal=True,
+    ),
+    "performer_attention": Function(
+        lambda q, k, v, mask=None: a.performer_attention(q, k, v, projection(q), mask),
+        mask="keys",
+    ),
+    "performer_attention, causal": Function(
+        lambda q, k, v, mask=None: a.performer_attention(q, k, v, projection(q), mask, causal=True),
+        self_attention=True,
+        mask="keys",
+        causal=True,
+    ),
+    "random_feature_attention": Function(
+        lambda q, k, v, mask=None: a.random_feature_attention(q, k, v, projection(q), mask),
+        mask="keys",
+    ),
+    "linformer_attention": Function(
+        lambda q, k, v, mask=None: a.linformer_attention(
+            q, k, v, *rows(well_formed(k).shape[-2], well_formed(k).dtype), mask
+        ),
+        mask="keys",
+    ),
+    "sparse_attention": Function(
+        lambda *qkvm: a.sparse_attention(*qkvm, window=4, global_tokens=[2], block=4),
+        self_attention=True,
+        mask="keys",
+    ),
+    "strided_attention": Function(
+        lambda *qkvm: a.strided_attention(*qkvm, stride=3),
+        self_attention=True,
+        mask="keys",
+        causal=True,
+    ),
+    "fixed_attention": Function(
+        lambda *qkvm: a.fixed_attention(*qkvm, stride=3),
+        self_attention=True,
+        mask="keys",
+        causal=True,
+    ),
+    "attend_in_blocks": Function(in_blocks, self_attention=True, mask="keys"),
+    "lsh_attention": Function(hashed, self_attention=True, mask="keys"),
+}
+
+
+@dataclass
+class Module:
+    """`make()` and the tensors of one call; the first output is what tests compare."""
+
+    make: Callable[[], nn.Module]
+    inputs: Callable[[int], list[Tensor]]  # of a number of tokens
+    options: dict = field(default_factory=dict)  # of the call
+    compiles: bool = True  # in one graph; its docstring says where it does not
+    exports: bool = True  # with an open length
+    arguments: tuple[str, ...] = ("x",)  # the names of the inputs
+
+    def output(self, module: nn.Module, *inputs: Tensor) -> Tensor:
+        output = module(*inputs, **self.options)
+        return output[0] if isinstance(output, tuple) else output
+
+
+def vectors(n: int, width: int = D_MODEL, seed: int = 0) -> Tensor:
+    return torch.randn(BATCH, n, width, generator=torch.Generator().manual_seed(seed))
+
+
+def ids(n: int) -> Tensor:
+    return torch.randint(1, 9, (BATCH, n), generator=torch.Generator().manual_seed(0))
+
+
+def tokens(n: int) -> list[Tensor]:
+    return [vectors(n)]
+
+
+def two_sequences(n: int) -> list[Tensor]:
+    return [vectors(n), vectors(7, seed=1)]
+
+
+FUSED = {"need_weights": False}
+SIZES = {"d_model": D_MODEL, "n_heads": HEADS}
+LAYER = SIZES | {"d_ff": 16}
+
+MODULES = {
+    "TokenEmbedding": Module(lambda: a.TokenEmbedding(9, D_MODEL), lambda n: [ids(n)]),
+    "SinusoidalPositionalEncoding": Module(
+        lambda: a.SinusoidalPositionalEncoding(D_MODEL, max_length=60), tokens
+    ),
+    "MultiHeadAttention": Module(lambda: a.MultiHeadAttention(**SIZES), two_sequences),
+    "MultiHeadAttention, fused": Module(
+        lambda: a.MultiHeadAttention(**SIZES), two_sequences, FUSED
+    ),
+    "MultiHeadAttention, causal": Module(
+        lambda: a.MultiHeadAttention(**SIZES), tokens, FUSED | {"causal": True}
+    ),
+    "PerHeadAttention": Module(lambda: a.PerHeadAttention(**SIZES), two_sequences),
+    "GroupedQueryAttention": Module(
+        lambda: a.GroupedQueryAttention(**SIZES, n_kv_heads=2), two_sequences
+    ),
+    "GroupedQueryAttention, causal": Module(
+        lambda: a.GroupedQueryAttention(**SIZES, n_kv_heads=2), tokens, FUSED | {"causal": True}
+    ),
+    "FeedForward": Module(lambda: a.FeedForward(D_MODEL, 16), tokens),
+    "EncoderLayer": Module(lambda: a.EncoderLayer(**LAYER), tokens),
+    "Encoder": Module(lambda: a.Encoder(**LAYER, n_layers=2, norm_first=True), tokens),
+    "DecoderLayer": Module(lambda: a.DecoderLayer(**LAYER), two_sequences),
+    "Decoder": Module(lambda: a.Decoder(**LAYER, n_layers=2), two_sequences, FUSED),
+    "EncoderDecoder": Module(
+        lambda: a.EncoderDecoder(9, 9, **LAYER, n_layers=1, max_length=60),
+        lambda n: [ids(n), ids(7)],
+    ),
+    "LinformerAttention": Module(
+        lambda: a.LinformerAttention(**SIZES, max_length=60, proj_len=5), tokens
+    ),
+    "PerformerAttention": Module(
+        lambda: a.PerformerAttention(**SIZES, n_features=8, causal=True), tokens
+    ),
+    "ReformerAttention": Module(
+        lambda: a.ReformerAttention(**SIZES, n_buckets=4, n_rounds=2, chunk_length=4), tokens
+    ),
+    "AdditiveAttention": Module(
+        lambda: a.AdditiveAttention(D_MODEL, D_MODEL, hidden_dim=5), two_sequences
+    ),
+    "LuongAttention": Module(lambda: a.LuongAttention(D_MODEL, D_MODEL), two_sequences),
+    "LuongAttention, dot": Module(
+        lambda: a.LuongAttention(D_MODEL, D_MODEL, score="dot"), two_sequences
+    ),
+    "LocalAttention": Module(
+        lambda: a.LocalAttention(D_MODEL, D_MODEL, half_width=2), two_sequences
+    ),
+    "BidirectionalEncoder": Module(
+        lambda: a.BidirectionalEncoder(9, 5, 12), lambda n: [ids(n)], compiles=False
+    ),
+    "BahdanauDecoder": Module(
+        lambda: a.BahdanauDecoder(9, 5, D_MODEL, 6), lambda n: [ids(4), vectors(n)]
+    ),
+    "LuongDecoder": Module(
+        lambda: a.LuongDecoder(9, 5, D_MODEL, 6), lambda n: [ids(4), vectors(n)]
+    ),
+}
+
+# What takes no queries and keys. `KeyValueCache` and the step of linear attention are tried apart.
+OTHERS = {
+    *("KeyValueCache", "RunningExample", "SENTENCES", "TransformerOutput", "Vocabulary"),
+    *("causal_mask", "draw_random_keys", "elu_plus_one", "fixed_mask", "fourier_features"),
+    *("global_mask", "lsh_buckets", "merge_heads", "orthogonal_projection", "padding_mask"),
+    *("positive_features", "random_mask", "running_example", "sliding_window_mask"),
+    *("split_heads", "strided_mask", "tokenize", "linear_attention_step"),
+}
