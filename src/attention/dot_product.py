@@ -40,6 +40,12 @@ def scaled_dot_product_attention(
         ValueError: the shapes do not fit.
         TypeError: a tensor holds integers, or the mask is not boolean.
 
+    Cost:
+        O(query · key · (d_key + d_value)) time and O(query · key) memory. Scores, masked scores and
+        weights are tensors of their own here, so that each line says one thing. torch's modules
+        write one over the other where no gradient is asked for: with thousands of keys, where
+        fresh memory costs as much as the arithmetic, they take about half of the time.
+
     Source:
         Vaswani et al. 2017, §3.2.1, equation 1.
 

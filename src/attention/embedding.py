@@ -81,7 +81,8 @@ class SinusoidalPositionalEncoding(nn.Module):
     odd d_model ends with a sine that has no cosine. Dropout is applied to the sum.
 
     `table` (max_length, d_model) holds the rows. They are computed, not learned, and the state_dict
-    leaves them out.
+    leaves them out. A module made on the meta device computes them again as `to_empty` moves it;
+    after load_state_dict(…, assign=True) call this module's `to_empty`.
 
     Args:
         d_model: the width of a token's vector.

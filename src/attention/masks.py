@@ -62,6 +62,13 @@ def causal_mask(
     require_size("n_queries", n_queries)
     n_keys = n_queries if n_keys is None else n_keys
     require_size("n_keys", n_keys)
+    return past_keys(n_queries, n_keys, device)
+
+
+def past_keys(
+    n_queries: int, n_keys: int, device: torch.device | str | None
+) -> Bool[Tensor, "query key"]:
+    """`causal_mask` without its argument checks."""
     key = torch.arange(n_keys, device=device)
     query = torch.arange(n_keys - n_queries, n_keys, device=device)  # positions among the keys
     return key <= query[:, None]
@@ -71,5 +78,5 @@ def with_causal(
     mask: Bool[Tensor, "..."] | None, query: Tensor, key: Tensor
 ) -> Bool[Tensor, "... query key"]:
     """The causal mask of these queries and keys, and what `mask` hides besides."""
-    past = causal_mask(query.shape[-2], key.shape[-2], device=query.device)
+    past = past_keys(query.shape[-2], key.shape[-2], query.device)
     return past if mask is None else past & mask

@@ -71,7 +71,8 @@ class MultiHeadAttention(nn.Module):
             causal: hides the future, as mask=causal_mask(n) does, and besides a mask. Without
                 weights it is quicker than the mask: see `fused_attention`.
             need_weights: False returns None for the weights and computes the output as
-                `fused_attention` does, quicker and without a query × key matrix.
+                `fused_attention` does, quicker and without a query × key matrix. True computes it
+                as `scaled_dot_product_attention` does, which says what that costs.
 
         Returns:
             output (batch, query, d_model) and weights (batch, heads, query, key).

@@ -36,7 +36,7 @@ def tiled_attention(
     """softmax(query · keyᵀ / √d_key) · value in tiles.
 
     A query that may attend to nothing gets output 0 and finite gradients. float16 and bfloat16 are
-    summed in float32. There is no dropout, and no gradient of gradients.
+    summed in float32. There is no dropout, no gradient of gradients and none through torch.func.
 
     Args:
         query: (batch, heads, query, d_key).
@@ -56,7 +56,9 @@ def tiled_attention(
         ValueError, TypeError: as `scaled_dot_product_attention` does.
 
     Cost:
-        O(query · key · d_key) operations. O(query + key + tile²) numbers are held in each head.
+        O(query · key · d_key) operations. O(query + key + tile²) numbers are held in each head. It
+        takes about twice the time of torch's fused kernel: here each step on a tile writes its
+        result to memory and the next one reads it, where the kernel keeps the tile in registers.
 
     Source:
         Milakov and Gimelshein 2018, §3, algorithm 3: softmax; Dao 2023 (FlashAttention-2), §3.1,
@@ -77,7 +79,7 @@ def tiled_attention(
     # Autograd differentiates the scaling and the change of type, so that TiledAttention need not.
     exact = torch.promote_types(query.dtype, torch.float32)
     scaled = query.to(exact) * (1 / math.sqrt(query.shape[-1]))
-    output = TiledAttention.apply(scaled, key.to(exact), value.to(exact), mask, causal, tile)
+    output, _ = TiledAttention.apply(scaled, key.to(exact), value.to(exact), mask, causal, tile)
     return output.to(query.dtype)
 
 
@@ -89,7 +91,7 @@ class TiledAttention(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx, query, key, value, mask, causal, tile):
+    def forward(query, key, value, mask, causal, tile):
         output = query.new_zeros(*query.shape[:-1], value.shape[-1])
         log_total = query.new_zeros(*query.shape[:-1], 1)
         for rows, visible in tiles(query.shape[-2], key.shape[-2], tile, causal):
@@ -109,15 +111,21 @@ class TiledAttention(torch.autograd.Function):
             total = total.masked_fill(total == 0.0, 1.0)  # nothing to attend to: 0 / 1
             output[..., rows, :] = weighted / total
             log_total[..., rows, :] = maximum + total.log()
-        ctx.save_for_backward(query, key, value, mask, output, log_total)
-        ctx.causal, ctx.tile = causal, tile
-        return output
+        return output, log_total
 
     @staticmethod
-    def backward(ctx, grad_output):
+    def setup_context(ctx, inputs, outputs):
+        *tensors, ctx.causal, ctx.tile = inputs
+        _, log_total = outputs
+        ctx.save_for_backward(*tensors, *outputs)
+        ctx.mark_non_differentiable(log_total)
+
+    @staticmethod
+    def backward(ctx, grad_output, _):
         if torch.is_grad_enabled():  # by create_graph=True, which would take all this as constant
             raise RuntimeError(
-                "tiled_attention has no gradients of gradients; scaled_dot_product_attention has"
+                "tiled_attention has no gradients of gradients, and none through torch.func; "
+                "scaled_dot_product_attention has both"
             )
         query, key, value, mask, output, log_total = ctx.saved_tensors
         grad_query, grad_key, grad_value = (torch.zeros_like(x) for x in (query, key, value))

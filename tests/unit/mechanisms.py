@@ -32,15 +32,18 @@ def well_formed(x: object) -> Tensor:
     return x if fits else torch.zeros(BATCH, HEADS, N, D_KEY)
 
 
-def rows(n_keys: int, dtype: torch.dtype) -> Tensor:
-    """Linformer's E and F for n_keys keys."""
-    generator = torch.Generator().manual_seed(n_keys)
-    return torch.randn(2, 5, n_keys, generator=generator).to(dtype) / n_keys**0.5
+def drawn(*shape: int) -> Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(0))
 
 
-def projection(query: object) -> Tensor:
-    query, generator = well_formed(query), torch.Generator().manual_seed(0)
-    return a.orthogonal_projection(8, query.shape[-1], generator=generator).to(query.dtype)
+# Made once, as a module keeps them: a compiled graph makes no generator.
+PROJECTION = a.orthogonal_projection(8, D_KEY, generator=torch.Generator().manual_seed(0))
+E_AND_F = drawn(2, 5, 60) / 60**0.5
+
+
+def mixtures(x: object) -> Tensor:
+    """Linformer's E and F, of the dtype of x."""
+    return E_AND_F.to(well_formed(x).dtype)
 
 
 def in_blocks(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -97,23 +100,21 @@ FUNCTIONS = {
         causal=True,
     ),
     "performer_attention": Function(
-        lambda q, k, v, mask=None: a.performer_attention(q, k, v, projection(q), mask),
+        lambda q, k, v, mask=None: a.performer_attention(q, k, v, PROJECTION, mask),
         mask="keys",
     ),
     "performer_attention, causal": Function(
-        lambda q, k, v, mask=None: a.performer_attention(q, k, v, projection(q), mask, causal=True),
+        lambda q, k, v, mask=None: a.performer_attention(q, k, v, PROJECTION, mask, causal=True),
         self_attention=True,
         mask="keys",
         causal=True,
     ),
     "random_feature_attention": Function(
-        lambda q, k, v, mask=None: a.random_feature_attention(q, k, v, projection(q), mask),
+        lambda q, k, v, mask=None: a.random_feature_attention(q, k, v, PROJECTION, mask),
         mask="keys",
     ),
     "linformer_attention": Function(
-        lambda q, k, v, mask=None: a.linformer_attention(
-            q, k, v, *rows(well_formed(k).shape[-2], well_formed(k).dtype), mask
-        ),
+        lambda q, k, v, mask=None: a.linformer_attention(q, k, v, *mixtures(q), mask),
         mask="keys",
     ),
     "sparse_attention": Function(
@@ -145,9 +146,7 @@ class Module:
     make: Callable[[], nn.Module]
     inputs: Callable[[int], list[Tensor]]  # of a number of tokens
     options: dict = field(default_factory=dict)  # of the call
-    compiles: bool = True  # in one graph; its docstring says where it does not
-    exports: bool = True  # with an open length
-    arguments: tuple[str, ...] = ("x",)  # the names of the inputs
+    one_graph: bool = True  # compiled, and exported with an open length; else its docstring says so
 
     def output(self, module: nn.Module, *inputs: Tensor) -> Tensor:
         output = module(*inputs, **self.options)
@@ -222,7 +221,7 @@ MODULES = {
         lambda: a.LocalAttention(D_MODEL, D_MODEL, half_width=2), two_sequences
     ),
     "BidirectionalEncoder": Module(
-        lambda: a.BidirectionalEncoder(9, 5, 12), lambda n: [ids(n)], compiles=False
+        lambda: a.BidirectionalEncoder(9, 5, 12), lambda n: [ids(n)], one_graph=False
     ),
     "BahdanauDecoder": Module(
         lambda: a.BahdanauDecoder(9, 5, D_MODEL, 6), lambda n: [ids(4), vectors(n)]

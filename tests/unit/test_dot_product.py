@@ -141,3 +141,42 @@ def test_an_empty_batch_is_no_error():
     output, weights = scaled_dot_product_attention(empty, empty, empty)
     assert output.shape == (0, 2, 3, 4)
     assert weights.shape == (0, 2, 3, 3)
+
+
+def test_a_forbidden_key_counts_for_nothing_beside_the_lowest_scores():
+    """Scores of -2.4e8: a key that is hidden by a mere -10,000 would take all the weight."""
+    query, key = torch.full((1, 1, 1, 1), 2.0e4), torch.full((1, 1, 2, 1), -1.2e4)
+    value = torch.tensor([[[[1.0], [5.0]]]])
+    mask = torch.tensor([[True, False]])
+    assert scaled_dot_product_attention(query, key, value, mask)[1].flatten().tolist() == [1, 0]
+    assert fused_attention(query, key, value, mask).item() == 1.0
+
+
+@pytest.mark.parametrize("options", [{}, {"mask": causal_mask(50)}, {"causal": True}])
+def test_the_fused_path_drops_weights(options):
+    """Each output is a mean of ones over the weights that are left, doubled: seldom 1."""
+    x, ones = torch.zeros(1, 1, 50, 4), torch.ones(1, 1, 50, 1)
+    torch.manual_seed(0)
+    output = fused_attention(x, x, ones, dropout=0.5, **options)
+    assert len(output.unique()) > 5
+    assert_close(fused_attention(x, x, ones, **options), ones)
+
+
+@pytest.mark.parametrize(("n_queries", "n_keys"), [(5, 5), (5, 8), (5, 2), (1, 4)])
+@pytest.mark.parametrize("masked", [False, True])
+def test_the_causal_flag_is_the_mask(masked, n_queries, n_keys):
+    """In values and gradients, beside another mask too; the last query sees the last key."""
+    rng = torch.Generator().manual_seed(n_keys)
+    inputs = [
+        torch.randn(2, 3, n, 4, dtype=torch.float64, generator=rng).requires_grad_()
+        for n in (n_queries, n_keys, n_keys)
+    ]
+    mask = torch.rand(2, 1, 1, n_keys, generator=rng) > 0.3 if masked else None
+    past = causal_mask(n_queries, n_keys)
+    expected, _ = scaled_dot_product_attention(*inputs, past if mask is None else past & mask)
+    output = fused_attention(*inputs, mask, causal=True)
+    assert_close(output, expected)
+    for ours, theirs in zip(
+        gradients([output], inputs), gradients([expected], inputs), strict=True
+    ):
+        assert_close(ours, theirs)

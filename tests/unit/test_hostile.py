@@ -8,7 +8,6 @@ import re
 
 import pytest
 import torch
-from torch import nn
 
 import attention
 from attention import (
@@ -16,7 +15,6 @@ from attention import (
     GroupedQueryAttention,
     KeyValueCache,
     LuongDecoder,
-    causal_mask,
     linear_attention,
     linear_attention_step,
     linformer_attention,
@@ -30,13 +28,13 @@ from tests.unit.cases import assert_close
 from tests.unit.mechanisms import (
     D_KEY,
     D_MODEL,
+    E_AND_F,
     FUNCTIONS,
     HEADS,
     MODULES,
     OTHERS,
     N,
     one_token,
-    rows,
     vectors,
 )
 
@@ -202,7 +200,7 @@ OWN = {
         "projection must hold floating-point numbers",
     ),
     "mixtures of another dtype": (
-        lambda: linformer_attention(Q, Q, V, *rows(N, torch.float64)),
+        lambda: linformer_attention(Q, Q, V, *E_AND_F.double()),
         TypeError,
         "E is torch.float64 and query",
     ),
@@ -311,53 +309,3 @@ def test_no_key_of_the_future_counts(name):
         )
     else:
         assert_close(FUNCTIONS[name].call(QUERY, *later)[:, :, :6], output[:, :, :6])
-
-
-CAUSAL_FLAG = {
-    "fused_attention": lambda *x, **o: attention.fused_attention(*x, **o),
-    "grouped, weights": lambda *x, **o: attention.grouped_attention(*x, **o)[0],
-    "grouped, fused": lambda *x, **o: attention.grouped_attention(*x, **o, need_weights=False)[0],
-}
-
-
-@pytest.mark.parametrize("n_keys", [N, N + 3, N - 4])
-@pytest.mark.parametrize("masked", [False, True])
-@pytest.mark.parametrize("name", CAUSAL_FLAG)
-def test_the_flag_is_the_mask(name, masked, n_keys):
-    """In values and gradients, with more and with fewer keys than queries, beside a mask."""
-    generator = torch.Generator().manual_seed(n_keys)
-    inputs = [
-        torch.randn(2, HEADS, n, D_KEY, dtype=torch.float64, generator=generator).requires_grad_()
-        for n in (N, n_keys, n_keys)
-    ]
-    mask = torch.rand(2, 1, 1, n_keys, generator=generator) > 0.3 if masked else None
-    past = causal_mask(N, n_keys)
-    together = past if mask is None else past & mask
-    expected = scaled_dot_product_attention(*inputs, together)[0]
-    output = CAUSAL_FLAG[name](*inputs, mask, causal=True)
-    assert_close(output, expected)
-    weight = torch.randn(expected.shape, dtype=torch.float64, generator=generator)
-    for ours, theirs in zip(
-        torch.autograd.grad((output * weight).sum(), inputs),
-        torch.autograd.grad((expected * weight).sum(), inputs),
-        strict=True,
-    ):
-        assert_close(ours, theirs)
-
-
-@pytest.mark.parametrize("need_weights", [False, True])
-@pytest.mark.parametrize("module", ["MultiHeadAttention", "GroupedQueryAttention"])
-def test_the_flag_of_a_module_is_the_mask(module, need_weights):
-    module, x = MODULES[module].make(), vectors(N)
-    expected, weights = module(x, mask=causal_mask(N))
-    output, ours = module(x, causal=True, need_weights=need_weights)
-    assert_close(output, expected)
-    assert ours is None if not need_weights else torch.equal(ours, weights)
-
-
-def test_a_copied_activation_is_the_copys_own():
-    layer = nn.TransformerEncoderLayer(8, 2, 16, activation=nn.PReLU(), batch_first=True)
-    ours = attention.EncoderLayer.from_torch(layer)
-    with torch.no_grad():
-        layer.activation.weight.fill_(7.0)
-    assert ours.feed_forward.activation.weight.item() == 0.25

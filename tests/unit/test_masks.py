@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attention import causal_mask, padding_mask
+from attention.masks import with_causal
 
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int32])
@@ -43,3 +44,11 @@ def test_masks_combine():
     both = padding_mask(ids, 0) & causal_mask(3)
     assert both.shape == (1, 1, 3, 3)
     assert both[0, 0].tolist() == [[True, False, False], [True, False, False], [True, False, True]]
+
+
+def test_what_is_hidden_besides_the_future():
+    query, key = torch.zeros(1, 1, 2, 4), torch.zeros(1, 1, 3, 4)
+    assert torch.equal(with_causal(None, query, key), causal_mask(2, 3))
+    padding = torch.tensor([[[[False, True, True]]]])
+    expected = [[[[False, True, False], [False, True, True]]]]
+    assert with_causal(padding, query, key).tolist() == expected

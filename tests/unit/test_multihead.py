@@ -363,3 +363,14 @@ def test_vmap_over_a_batch():
 def test_an_empty_batch_is_no_error():
     module, x = MultiHeadAttention(8, 2), torch.randn(0, 5, 8)
     assert module(x)[0].shape == module(x, need_weights=False)[0].shape == (0, 5, 8)
+
+
+@pytest.mark.parametrize("need_weights", [False, True])
+@pytest.mark.parametrize("padding", [None, torch.tensor([1, 1, 1, 0, 0]).view(1, 1, 1, 5) == 1])
+def test_the_causal_flag_is_the_mask(padding, need_weights):
+    module, x = MultiHeadAttention(8, 2), torch.randn(3, 5, 8)
+    together = causal_mask(5) if padding is None else causal_mask(5) & padding
+    expected, weights = module(x, mask=together)
+    output, ours = module(x, mask=padding, causal=True, need_weights=need_weights)
+    assert_close(output, expected)
+    assert ours is None if not need_weights else torch.equal(ours, weights)

@@ -26,6 +26,9 @@ from attention.precision import to_float32
 def elu_plus_one(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """elu(x) + 1: x + 1 where x is positive, eˣ elsewhere, and so positive everywhere.
 
+    torch's F.elu(x) + 1 takes one operation less, and loses eˣ beside the 1 that it takes away and
+    adds again: below -17 nothing of it is left in float32.
+
     Args:
         x: a tensor of any shape, which the result has too.
 
@@ -51,8 +54,6 @@ class EluPlusOne(torch.autograd.Function):
 
     @staticmethod
     def forward(x: Tensor) -> Tensor:
-        # Not F.elu(x) + 1: that takes 1 from eˣ and adds it again. Below -17 nothing of eˣ is left
-        # in float32.
         return F.relu(x) + x.clamp(max=0.0).exp()
 
     @staticmethod
@@ -95,7 +96,9 @@ def linear_attention(
 
     Cost:
         O(n · d_key · d_value) time, O(d_key · d_value) memory besides input and output; causal and
-        with gradients, see `kernel_attention`.
+        with gradients, see `kernel_attention`. Within a chunk a causal query sees the keys up to
+        itself. Packages that leave out a query's own chunk save this work (up to a third of the
+        time for short sequences), and the nearest keys.
 
     Source:
         Katharopoulos et al. 2020, §3.2 and §3.3.

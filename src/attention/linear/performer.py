@@ -112,12 +112,16 @@ def performer_attention(
     """Estimate softmax(query · keyᵀ / √d_key) · value through positive random features.
 
     The estimate is right on average over draws of the projection. With one draw it has an error,
-    which more features make smaller.
+    which more features make smaller and long vectors make larger. With 256 features, queries and
+    keys from N(0, 1) and d_key 64, the error is about four times as large as the exact output
+    itself (root mean square, 1,024 tokens). With vectors half as long it is half as large as the
+    output, and a twentieth with a quarter of the length: small scores are what Performer is for.
 
     With causal=True, in float32, a query gets 0 where all the keys that it sees are far longer than
     later ones: with d_key 64 a key of length 32 before keys of length 8 is safe, one of 64 is lost.
     Each feature is divided by its largest over all keys, and beside that the early keys' features
-    round to 0. In float64 they do not.
+    round to 0, and no gradient flows there. In float64 they do not. float16 and bfloat16 are
+    computed in float32.
 
     Args:
         query: (batch, heads, query, d_key).

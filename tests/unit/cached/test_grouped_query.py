@@ -367,3 +367,42 @@ REFUSED = {
 def test_bad_input_is_refused(call, error, says):
     with pytest.raises(error, match=re.escape(says)):
         call()
+
+
+@pytest.mark.parametrize("need_weights", [False, True])
+@pytest.mark.parametrize(("n_queries", "n_keys"), [(5, 5), (5, 8), (5, 2), (1, 4)])
+@pytest.mark.parametrize("masked", [False, True])
+def test_the_causal_flag_is_the_mask(masked, n_queries, n_keys, need_weights):
+    """In values and gradients, beside another mask too; the last query sees the last key."""
+    rng = torch.Generator().manual_seed(n_keys)
+    inputs = [
+        torch.randn(2, n_heads, n, 4, dtype=torch.float64, generator=rng).requires_grad_()
+        for n_heads, n in ((4, n_queries), (2, n_keys), (2, n_keys))
+    ]
+    mask = torch.rand(2, 1, 1, n_keys, generator=rng) > 0.3 if masked else None
+    past = causal_mask(n_queries, n_keys)
+    expected, _ = grouped_attention(*inputs, past if mask is None else past & mask)
+    output, _ = grouped_attention(*inputs, mask, causal=True, need_weights=need_weights)
+    assert_close(output, expected)
+    for ours, theirs in zip(
+        gradients([output], inputs), gradients([expected], inputs), strict=True
+    ):
+        assert_close(ours, theirs)
+
+
+@pytest.mark.parametrize("need_weights", [False, True])
+def test_the_modules_causal_flag_and_its_dropout(need_weights):
+    module, x = GroupedQueryAttention(8, 4, 2, dropout=0.5), torch.randn(1, 50, 8)
+    expected, _ = module.eval()(x, mask=causal_mask(50))
+    assert_close(module(x, causal=True, need_weights=need_weights)[0], expected)
+    dropped, _ = module.train()(x, causal=True, need_weights=need_weights)
+    assert not torch.allclose(dropped, expected, atol=1e-3)
+
+
+def test_a_prompt_and_its_tokens_through_the_flag():
+    module, x = GroupedQueryAttention(8, 4, 2), torch.randn(2, 6, 8)
+    expected, _ = module(x, mask=causal_mask(6))
+    with torch.no_grad():
+        cache = module.new_cache(2, max_length=6)
+        steps = [module(part, causal=True, cache=cache)[0] for part in x.split([3, 2, 1], dim=1)]
+    assert_close(torch.cat(steps, dim=1), expected)

@@ -429,3 +429,55 @@ def test_a_result_as_a_test():
     assert type(raised.value) is NotYet
     assert str(raised.value) == repr(wrong)
     assert "\n".join(raised.value._render_traceback_()) == repr(wrong)
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_whichever_input_is_changed_in_place(place):
+    """The values are right, and the caller's query, key or value is another one."""
+
+    def attention_that_scales(*inputs):
+        right = attention.scaled_dot_product_attention(*inputs)
+        inputs[place].mul_(2.0)
+        return right
+
+    changed = ("query", "key", "value")[place]
+    text = told(check_scaled_dot_product_attention(attention_that_scales))
+    assert f"An input is changed in place: after the call {changed} is another one" in text
+
+
+def test_more_queries_than_keys_are_tried():
+    """The first queries come before every key; here they see the first one."""
+
+    def causal(n_queries, n_keys=None):
+        n_keys = n_queries if n_keys is None else n_keys
+        return torch.ones(n_queries, n_keys, dtype=torch.bool).tril(max(0, n_keys - n_queries))
+
+    text = " ".join(repr(check_causal_mask(causal)).split())
+    assert not check_causal_mask(causal).passed
+    assert "n_queries=" in text
+
+
+class Adding(nn.Module):
+    """Right but for one token's vector, which is added to all rows."""
+
+    token = 0
+
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        self.right = attention.MultiHeadAttention(d_model, n_heads)
+        self.w_q, self.w_k = self.right.w_q, self.right.w_k
+        self.w_v, self.w_o = self.right.w_v, self.right.w_o
+
+    def forward(self, query, key, value, mask=None):
+        output, weights = self.right(query, key, value, mask)
+        return output + value[:, self.token, None], weights
+
+
+class AddingTheLast(Adding):
+    token = -1
+
+
+def test_the_past_is_not_the_future():
+    """Every row may see the first token; only the last row may see the last one."""
+    assert "the future leaks" not in told(check_multi_head_attention(Adding))
+    assert "the future leaks" in told(check_multi_head_attention(AddingTheLast))

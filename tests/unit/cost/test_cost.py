@@ -351,3 +351,9 @@ WRONG = {
 def test_bad_input(call, says):
     with pytest.raises(ValueError, match=f"^{re.escape(says)}$"):
         call()
+
+
+def test_a_decoder_of_additive_attention_keeps_projected_keys_and_values():
+    module, key = AdditiveAttention(16, 12, 10), torch.zeros(1, 48, 12)
+    kept = module.w_k(key).numel() + key.numel()
+    assert recurrent.additive(1, 48, 16, 12, 10).cache == kept

@@ -151,3 +151,12 @@ def test_a_step_refuses_bad_input():
     _, state = linear_attention_step(token[:1], token[:1], token[:1])
     with pytest.raises(ValueError, match=r"state.*\(2, 3, 4, 5\).*got \(1, 3, 4, 5\)"):
         linear_attention_step(token, token, token, state)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_the_state_is_kept_in_float32(dtype):
+    x = torch.ones(1, 1, 1, 2, dtype=dtype)
+    state = torch.full((1, 1, 2, 3), 4096.0)
+    output, after = linear_attention_step(x, x, x, state)
+    assert output.dtype == dtype
+    assert after.flatten().tolist() == [4098.0] * 6  # bfloat16 would stay at 4096

@@ -5,7 +5,13 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from attention import MultiHeadAttention, causal_mask, padding_mask, scaled_dot_product_attention
+from attention import (
+    MultiHeadAttention,
+    causal_mask,
+    fused_attention,
+    padding_mask,
+    scaled_dot_product_attention,
+)
 from attention.heads import merge_heads, split_heads
 from attention.linear.performer import (
     PerformerAttention,
@@ -294,3 +300,15 @@ REFUSED = {
 def test_bad_input_is_refused(call, says):
     with pytest.raises(ValueError, match=f"^{re.escape(says)}$"):
         call()
+
+
+@pytest.mark.parametrize(("length", "least", "most"), [(1.0, 2, 8), (0.5, 0.3, 1), (0.25, 0, 0.1)])
+def test_the_reach_of_the_estimate(length, least, most):
+    """256 features and normal vectors of 64 columns: the figures that the docstring gives."""
+    rng = torch.Generator().manual_seed(0)
+    query, key, value = torch.randn(3, 1, 4, 1024, 64, generator=rng)
+    query, key = length * query, length * key
+    exact = fused_attention(query, key, value)
+    projection = orthogonal_projection(256, 64, generator=rng)
+    error = performer_attention(query, key, value, projection) - exact
+    assert least < error.square().mean().sqrt() / exact.square().mean().sqrt() < most

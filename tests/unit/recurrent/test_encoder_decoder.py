@@ -353,3 +353,42 @@ def test_bad_input_is_refused_with_a_reason(name):
     call, message = REFUSED[name]
     with pytest.raises(ValueError, match=re.escape(message)):
         call()
+
+
+def with_another_pad_id(module, ids):
+    """The same module and ids where 3 is the padding, and 0 the token that 3 was."""
+    rows = torch.tensor([3, 1, 2, 0, 4, 5, 6])
+    with torch.no_grad():
+        module.embed.table.weight.copy_(module.embed.table.weight[rows])
+    module.pad_id, module.embed.table.padding_idx = 3, 3
+    return module, rows[ids]
+
+
+def test_the_encoder_reads_no_padding_of_another_id():
+    expected = encoder()(SOURCE)
+    module, ids = with_another_pad_id(encoder(), SOURCE)
+    assert torch.equal(module(ids), expected)
+
+
+@pytest.mark.parametrize("kind", [BahdanauDecoder, LuongDecoder])
+def test_a_sentence_that_has_ended_goes_on_with_the_padding(kind):
+    module = kind(VOCAB, D_EMBEDDING, KEY_DIM, HIDDEN, pad_id=3)
+    with torch.no_grad():
+        for name, x in module.named_parameters():
+            if name.startswith("w_o"):
+                x.zero_()
+        # Until something is read that says otherwise, the end is the likeliest token.
+        module.w_o.bias[END] = 1.0
+    encoded = torch.randn(2, 5, KEY_DIM)
+    ids, _ = module.greedy(encoded, start_id=START, end_id=END, max_length=4)
+    assert ids.tolist() == [[END], [END]]
+    step = module.step
+
+    def only_the_first_ends(embedded, state, attend):
+        logits, weights, state = step(embedded, state, attend)
+        logits[1, 1] = 2.0
+        return logits, weights, state
+
+    module.step = only_the_first_ends
+    ids, _ = module.greedy(encoded, start_id=START, end_id=END, max_length=3)
+    assert ids.tolist() == [[END, 3, 3], [1, 1, 1]]

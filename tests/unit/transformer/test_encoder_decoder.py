@@ -4,9 +4,11 @@ import pytest
 import torch
 from torch import nn
 
-from attention.transformer.decoder import Decoder
-from attention.transformer.encoder import Encoder
+from attention.multihead import MultiHeadAttention
+from attention.transformer.decoder import Decoder, DecoderLayer
+from attention.transformer.encoder import Encoder, EncoderLayer
 from attention.transformer.encoder_decoder import EncoderDecoder
+from attention.transformer.feed_forward import FeedForward
 from tests.unit.cases import assert_close
 from tests.unit.transformer.torchs_layers import IDS, compare, randomised
 
@@ -144,3 +146,50 @@ def test_bad_input_is_refused_with_a_reason(name):
     call, message = REFUSED[name]
     with pytest.raises(ValueError, match=re.escape(message)):
         call()
+
+
+SIZES = {"d_model": 8, "n_heads": 2, "d_ff": 16}
+MAKE = {
+    "EncoderLayer": lambda **options: EncoderLayer(**SIZES, **options),
+    "Encoder": lambda **options: Encoder(**SIZES, n_layers=2, **options),
+    "DecoderLayer": lambda **options: DecoderLayer(**SIZES, **options),
+    "Decoder": lambda **options: Decoder(**SIZES, n_layers=2, **options),
+    "EncoderDecoder": lambda **options: EncoderDecoder(9, 9, **SIZES, n_layers=2, **options),
+}
+
+
+@pytest.mark.parametrize("name", MAKE)
+def test_every_option_reaches_every_part(name):
+    model = MAKE[name](activation=torch.tanh, dropout=0.3, norm_first=True)
+    parts = list(model.modules())
+    feed_forwards = [part for part in parts if isinstance(part, FeedForward)]
+    attentions = [part for part in parts if isinstance(part, MultiHeadAttention)]
+    layers = [part for part in parts if isinstance(part, EncoderLayer | DecoderLayer)]
+    assert feed_forwards
+    assert all(part.activation is torch.tanh for part in feed_forwards)
+    assert all(part.p == 0.3 for part in parts if isinstance(part, nn.Dropout))
+    assert all(part.dropout == 0.3 for part in attentions)
+    assert all(part.norm_first for part in layers)
+
+
+@pytest.mark.parametrize("kind", ["encoder", "decoder"])
+def test_a_copied_activation_is_the_copys_own(kind):
+    torchs = {"encoder": nn.TransformerEncoderLayer, "decoder": nn.TransformerDecoderLayer}[kind]
+    layer = torchs(8, 2, 16, activation=nn.PReLU(), batch_first=True)
+    ours = {"encoder": EncoderLayer, "decoder": DecoderLayer}[kind].from_torch(layer)
+    with torch.no_grad():
+        layer.activation.weight.fill_(7.0)
+    assert ours.feed_forward.activation.weight.item() == 0.25
+
+
+def test_padding_of_another_id_is_not_attended_to_either():
+    """In the source and in the target: 3 is the padding, and 0 a token."""
+    torch.manual_seed(0)
+    model = EncoderDecoder(9, 9, **SIZES, n_layers=1, pad_id=3)
+    source, target = torch.tensor([[5, 0, 3]]), torch.tensor([[3, 1, 0]])
+    output = model(source, target)
+    assert not output.encoder_weights[0][..., 2].any()
+    assert not output.cross_weights[0][..., 2].any()
+    assert not output.self_weights[0][..., 0].any()
+    assert output.encoder_weights[0][..., 1].all()
+    assert output.self_weights[0][..., 2, 2].all()
