@@ -42,9 +42,10 @@ def scaled_dot_product_attention(
 
     Cost:
         O(query · key · (d_key + d_value)) time and O(query · key) memory. Scores, masked scores and
-        weights are tensors of their own here, so that each line says one thing. torch's modules
-        write one over the other where no gradient is asked for: with thousands of keys, where
-        fresh memory costs as much as the arithmetic, they take about half of the time.
+        weights are tensors of their own here, so that each line says one thing. torch's own module
+        adds the mask as it multiplies, and writes the weights over the scores where no gradient is
+        asked for: under a mask it takes two thirds of the time, and less where thousands of keys
+        make fresh memory dear.
 
     Source:
         Vaswani et al. 2017, §3.2.1, equation 1.

@@ -199,6 +199,16 @@ OWN = {
         TypeError,
         "projection must hold floating-point numbers",
     ),
+    "features of another width": (
+        lambda: attention.positive_features(Q, P[:, 1:]),
+        ValueError,
+        "the last axis of projection must be d_key=6, got 5",
+    ),
+    "sines of a single vector": (
+        lambda: attention.fourier_features(Q[0, 0, 0], P),
+        ValueError,
+        "x must have shape (..., seq, d_key), got 1 dimensions: (6,)",
+    ),
     "mixtures of another dtype": (
         lambda: linformer_attention(Q, Q, V, *E_AND_F.double()),
         TypeError,

@@ -93,6 +93,8 @@ def positive_features(
         >>> positive_features(torch.zeros(1, 3), torch.randn(4, 3))
         tensor([[0.5000, 0.5000, 0.5000, 0.5000]])
     """
+    require_vectors("x", x, "... seq d_key")
+    require_vectors("projection", projection, "features d_key", last=x.shape[-1])
     return log_features(x, projection).exp() / math.sqrt(len(projection))
 
 

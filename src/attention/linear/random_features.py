@@ -45,6 +45,13 @@ def fourier_features(
         >>> fourier_features(torch.zeros(1, 3), torch.randn(4, 3))
         tensor([[0.0000, 0.0000, 0.0000, 0.0000, 0.5000, 0.5000, 0.5000, 0.5000]])
     """
+    require_vectors("x", x, "... seq d_key")
+    require_vectors("projection", projection, "features d_key", last=x.shape[-1])
+    return sines_and_cosines(x, projection)
+
+
+def sines_and_cosines(x: Tensor, projection: Tensor) -> Tensor:
+    """`fourier_features` without its argument checks."""
     angles = x @ projection.to(x.dtype).T
     return torch.cat([angles.sin(), angles.cos()], dim=-1) / math.sqrt(len(projection))
 
@@ -109,7 +116,7 @@ def random_feature_attention(
         raise ValueError(f"scale must be positive, got {scale}; 1.0 is the cosine itself")
 
     def features(x: Tensor) -> Tensor:
-        return fourier_features(F.normalize(x, dim=-1) * math.sqrt(scale), projection)
+        return sines_and_cosines(F.normalize(x, dim=-1) * math.sqrt(scale), projection)
 
     # Vectors of length √scale are at most 2·√scale apart: no weight is truly less than this.
     least = math.exp(-2.0 * scale)
