@@ -29,7 +29,7 @@ CUDA = triton cuda-bindings cuda-pathfinder cuda-toolkit \
 	nvidia-cusparselt-cu13 nvidia-nccl-cu13 nvidia-nvjitlink nvidia-nvshmem-cu13 nvidia-nvtx
 
 .DEFAULT_GOAL = help
-.PHONY: help serve book test builds clients everything assignments grade offline links refresh bench \
+.PHONY: help serve book test builds clients everything assignments grade offline links refresh train bench \
 	lock clean FORCE
 
 help: ## list these targets
@@ -72,6 +72,9 @@ links: $(INSTALLED) ## follow every link to another site
 
 refresh: $(INSTALLED) ## run the chapters and store their outputs (NOTEBOOKS="book/05-masking.ipynb")
 	@$(BIN)/python -m tools.refresh $(NOTEBOOKS)
+
+train: $(INSTALLED) ## train the book's model anew, and print what each seed comes to
+	@$(BIN)/python -m attention.trained
 
 bench: book ## time the module beside torch's own, and a slider beside interact
 	@$(BIN)/python -m benchmarks

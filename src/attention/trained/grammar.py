@@ -1,0 +1,149 @@
+"""Sentences about who did what to whom, drawn from a small grammar, with their answers.
+
+Each has one verb. Somebody acts, and mostly it is done to somebody or something: "the cat saw the
+other cat". In the passive the two change places: "the ball was chased by a dog". A place that plays
+no part may stand beside a noun: "the dog near the house". Order and a few small words decide who
+and whom; what a noun means does not, and balls chase dogs as often as dogs chase balls.
+"""
+
+import random
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Int64
+from torch import Tensor
+
+from attention.text import Vocabulary
+
+NOUNS = (
+    "cat", "dog", "bird", "horse", "fox", "wolf", "child", "girl",
+    "boy", "woman", "man", "king", "queen", "farmer", "teacher", "sailor",
+    "baker", "doctor", "nurse", "cook", "ball", "stone", "boat", "flower",
+    "kite", "bell", "lamp", "drum", "book", "cup", "door", "coin",
+)  # fmt: skip
+PLURALS = ("birds", "children", "dogs")
+ADJECTIVES = ("red", "other", "small", "old", "young", "big", "white", "black")
+PLACES = ("house", "river", "tree", "hill")
+# The past tense is the participle of the passive too, but for one.
+REGULAR = ("chased", "watched", "found", "followed", "heard", "pushed", "carried", "helped")
+VERBS = {verb: verb for verb in REGULAR} | {"saw": "seen"}
+ALONE = ("sing", "sleep", "run")  # verbs with nobody whom it is done to
+TIMES = ("dawn", "night", "noon")
+NOBODY = "nobody"
+SMALL = ("the", "a", "was", "by", "near", "at")
+
+# One for all models: an id is the same word everywhere.
+VOCABULARY = Vocabulary(
+    [[*NOUNS, *PLURALS, *ADJECTIVES, *PLACES, *VERBS, "seen", *ALONE, *TIMES, *SMALL, NOBODY]]
+)
+LONGEST = 18  # tokens: two nouns, each with its adjective and place, and a passive between them
+
+
+class Sentence(NamedTuple):
+    """A sentence, and where the answers to the two questions of its verb stand.
+
+    Attributes:
+        tokens: its words.
+        verb: the place of the verb among them.
+        who: the place of the noun that acts.
+        whom: the place of the noun that it is done to; None where there is none.
+    """
+
+    tokens: list[str]
+    verb: int
+    who: int
+    whom: int | None
+
+    @property
+    def answers(self) -> tuple[str, str]:
+        """The words themselves, who and whom."""
+        return self.tokens[self.who], NOBODY if self.whom is None else self.tokens[self.whom]
+
+
+class Batch(NamedTuple):
+    """Sentences as numbers.
+
+    Attributes:
+        token_ids: (batch, seq), padded.
+        verb: (batch,), the verb's place.
+        who, whom: (batch,), the ids of the answers.
+    """
+
+    token_ids: Int64[Tensor, "batch seq"]
+    verb: Int64[Tensor, " batch"]
+    who: Int64[Tensor, " batch"]
+    whom: Int64[Tensor, " batch"]
+
+
+def draw_sentence(rng: random.Random, *, passive: bool, places: bool) -> Sentence:
+    """Draw one sentence.
+
+    Args:
+        rng: where the choices come from.
+        passive: whether half of the sentences are in the passive.
+        places: whether a quarter of the nouns stand "near the house" or another place.
+
+    Source:
+        This book's own.
+    """
+
+    def noun_phrase() -> tuple[list[str], int]:
+        adjective = [rng.choice(ADJECTIVES)] if rng.random() < 0.4 else []
+        # No "an": it would be another word for "a".
+        article = "the" if adjective and adjective[0][0] in "aeiou" else rng.choice(("the", "a"))
+        words = [article, *adjective, rng.choice(NOUNS)]
+        noun = len(words) - 1
+        if places and rng.random() < 0.25:
+            words += ["near", "the", rng.choice(PLACES)]
+        return words, noun
+
+    if rng.random() < 0.08:
+        return Sentence(
+            [rng.choice(PLURALS), rng.choice(ALONE), "at", rng.choice(TIMES)], 1, 0, None
+        )
+    (first, first_noun), (second, second_noun) = noun_phrase(), noun_phrase()
+    verb = rng.choice(list(VERBS))
+    if passive and rng.random() < 0.5:
+        words = [*first, "was", VERBS[verb], "by"]
+        return Sentence([*words, *second], len(first) + 1, len(words) + second_noun, first_noun)
+    words = [*first, verb]
+    return Sentence([*words, *second], len(first), first_noun, len(words) + second_noun)
+
+
+def draw_sentences(count: int, *, passive: bool, places: bool, seed: int) -> list[Sentence]:
+    """Draw `count` sentences, the same for the same seed.
+
+    Args:
+        count: how many.
+        passive: as for `draw_sentence`.
+        places: as for `draw_sentence`.
+        seed: the same sentences for the same seed.
+
+    Source:
+        This book's own.
+
+    Example:
+        >>> from attention.trained.grammar import draw_sentences
+        >>> sentence = draw_sentences(1, passive=True, places=False, seed=1)[0]
+        >>> " ".join(sentence.tokens), sentence.answers
+        ('the baker was followed by a black kite', ('kite', 'baker'))
+    """
+    rng = random.Random(seed)
+    return [draw_sentence(rng, passive=passive, places=places) for _ in range(count)]
+
+
+def encode(sentences: list[Sentence]) -> Batch:
+    """Look up the ids of the words and of the answers."""
+    who, whom = zip(*(sentence.answers for sentence in sentences), strict=True)
+    return Batch(
+        VOCABULARY.encode_batch([sentence.tokens for sentence in sentences]),
+        torch.tensor([sentence.verb for sentence in sentences]),
+        torch.tensor([VOCABULARY.ids[word] for word in who]),
+        torch.tensor([VOCABULARY.ids[word] for word in whom]),
+    )
+
+
+def find_verb(tokens: list[str]) -> int | None:
+    """The place of the first verb among the words of a sentence; None where there is none."""
+    verbs = {*VERBS, *VERBS.values(), *ALONE}
+    return next((i for i, token in enumerate(tokens) if token in verbs), None)

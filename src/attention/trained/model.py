@@ -1,0 +1,71 @@
+"""The book's model: at its verb, a sentence says who acts and whom it is done to.
+
+Token embedding, sinusoidal positions, one multi-head attention, and two linear read-outs of the
+verb's row. There is no residual connection, no normalisation and no feed-forward layer: what the
+verb's row says about the other words can have come through attention alone.
+"""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+
+from attention.embedding import SinusoidalPositionalEncoding, TokenEmbedding
+from attention.masks import padding_mask
+from attention.multihead import MultiHeadAttention
+from attention.trained.grammar import LONGEST, VOCABULARY
+
+
+class Answer(NamedTuple):
+    """What `WhoAndWhom` returns: a logit for every word, and the weights of every head."""
+
+    who: Float[Tensor, "batch vocab_size"]
+    whom: Float[Tensor, "batch vocab_size"]
+    weights: Float[Tensor, "batch heads query key"]
+
+
+class WhoAndWhom(nn.Module):
+    """Answer who and whom at the verb of each sentence.
+
+    Modules by name: `embedding`, `positional_encoding`, `attention`, and the read-outs `to_who` and
+    `to_whom`, each an nn.Linear(d_model, vocab_size).
+
+    Args:
+        d_model, n_heads: as in `MultiHeadAttention`.
+
+    Source:
+        This book's own.
+
+    Example:
+        >>> from attention.trained.grammar import VOCABULARY, draw_sentences, encode
+        >>> from attention.trained.model import WhoAndWhom
+        >>> batch = encode(draw_sentences(3, passive=False, places=False, seed=0))
+        >>> answer = WhoAndWhom(d_model=8, n_heads=2)(batch.token_ids, batch.verb)
+        >>> answer.who.shape == (3, len(VOCABULARY)), answer.weights.shape[:2]
+        (True, torch.Size([3, 2]))
+    """
+
+    def __init__(self, d_model: int, n_heads: int) -> None:
+        super().__init__()
+        vocab_size = len(VOCABULARY)
+        self.embedding = TokenEmbedding(vocab_size, d_model, pad_id=VOCABULARY.pad_id)
+        self.positional_encoding = SinusoidalPositionalEncoding(d_model, LONGEST)
+        self.attention = MultiHeadAttention(d_model, n_heads)
+        self.to_who = nn.Linear(d_model, vocab_size)
+        self.to_whom = nn.Linear(d_model, vocab_size)
+
+    def forward(
+        self, token_ids: Int64[Tensor, "batch seq"], verb: Int64[Tensor, " batch"]
+    ) -> Answer:
+        """Read the sentences, and answer at their verbs.
+
+        Args:
+            token_ids: (batch, seq), at most `LONGEST` tokens, padded.
+            verb: (batch,), the place of each sentence's verb.
+        """
+        x = self.positional_encoding(self.embedding(token_ids))
+        mask = padding_mask(token_ids, VOCABULARY.pad_id)
+        output, weights = self.attention(x, mask=mask)
+        row = output[torch.arange(len(verb), device=verb.device), verb]  # (batch, d_model)
+        return Answer(self.to_who(row), self.to_whom(row), weights)
