@@ -21,7 +21,12 @@ import attention
 BOOK = Path(__file__).resolve().parents[2] / "book"
 PAGES = "\n".join(path.read_text("utf-8") for path in sorted(BOOK.glob("api-*.md")))
 LISTED = re.findall(r"^\.\. auto(?:class|function):: (\S+)$", PAGES, re.M)
-RESULTS = {"attention.RunningExample", "attention.TransformerOutput"}  # what a function returns
+RESULTS = {  # what a function returns
+    "attention.RunningExample",
+    "attention.TransformerOutput",
+    "attention.trained.grammar.Sentence",
+    "attention.trained.model.Answer",
+}
 BASE = {
     "attention.recurrent.encoder_decoder.RecurrentDecoder"
 }  # does nothing without the step of its children
