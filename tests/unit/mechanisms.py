@@ -21,8 +21,6 @@ class Function:
     """`call(query, key, value, mask)` -> output (batch, heads, query, d_value)."""
 
     call: Callable[..., Tensor]
-    self_attention: bool = False  # as many queries as keys
-    mask: str = "any"  # or "keys", which is the same for all queries
     causal: bool = False
 
 
@@ -32,13 +30,9 @@ def well_formed(x: object) -> Tensor:
     return x if fits else torch.zeros(BATCH, HEADS, N, D_KEY)
 
 
-def drawn(*shape: int) -> Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(0))
-
-
 # Made once, as a module keeps them: a compiled graph makes no generator.
 PROJECTION = a.orthogonal_projection(8, D_KEY, generator=torch.Generator().manual_seed(0))
-E_AND_F = drawn(2, 5, 60) / 60**0.5
+E_AND_F = torch.randn(2, 5, 60, generator=torch.Generator().manual_seed(0)) / 60**0.5
 
 
 def mixtures(x: object) -> Tensor:
@@ -90,52 +84,39 @@ FUNCTIONS = {
         lambda *qkvm: a.tiled_attention(*qkvm, tile=4, causal=True), causal=True
     ),
     "kernel_attention": Function(
-        lambda *qkvm: a.kernel_attention(*qkvm, feature_map=a.elu_plus_one, chunk=4), mask="keys"
+        lambda *qkvm: a.kernel_attention(*qkvm, feature_map=a.elu_plus_one, chunk=4)
     ),
-    "linear_attention": Function(lambda *qkvm: a.linear_attention(*qkvm, chunk=4), mask="keys"),
+    "linear_attention": Function(lambda *qkvm: a.linear_attention(*qkvm, chunk=4)),
     "linear_attention, causal": Function(
         lambda *qkvm: a.linear_attention(*qkvm, causal=True, chunk=4),
-        self_attention=True,
-        mask="keys",
         causal=True,
     ),
     "performer_attention": Function(
         lambda q, k, v, mask=None: a.performer_attention(q, k, v, PROJECTION, mask),
-        mask="keys",
     ),
     "performer_attention, causal": Function(
         lambda q, k, v, mask=None: a.performer_attention(q, k, v, PROJECTION, mask, causal=True),
-        self_attention=True,
-        mask="keys",
         causal=True,
     ),
     "random_feature_attention": Function(
         lambda q, k, v, mask=None: a.random_feature_attention(q, k, v, PROJECTION, mask),
-        mask="keys",
     ),
     "linformer_attention": Function(
         lambda q, k, v, mask=None: a.linformer_attention(q, k, v, *mixtures(q), mask),
-        mask="keys",
     ),
     "sparse_attention": Function(
         lambda *qkvm: a.sparse_attention(*qkvm, window=4, global_tokens=[2], block=4),
-        self_attention=True,
-        mask="keys",
     ),
     "strided_attention": Function(
         lambda *qkvm: a.strided_attention(*qkvm, stride=3),
-        self_attention=True,
-        mask="keys",
         causal=True,
     ),
     "fixed_attention": Function(
         lambda *qkvm: a.fixed_attention(*qkvm, stride=3),
-        self_attention=True,
-        mask="keys",
         causal=True,
     ),
-    "attend_in_blocks": Function(in_blocks, self_attention=True, mask="keys"),
-    "lsh_attention": Function(hashed, self_attention=True, mask="keys"),
+    "attend_in_blocks": Function(in_blocks),
+    "lsh_attention": Function(hashed),
 }
 
 

@@ -80,10 +80,6 @@ def test_a_function_compiles_to_one_graph(unchecked, name):
     assert_close(compiled(query, key, value), call(query, key, value))
 
 
-# Whether a length fits is checked where the program runs: torch cannot prove it for all of them.
-AT_RUN_TIME = {"prefer_deferred_runtime_asserts_over_guards": True}
-
-
 @pytest.mark.parametrize("name", ONE_GRAPH)
 def test_a_module_is_exported_with_an_open_length(unchecked, name):
     row = unchecked.MODULES[name]
@@ -103,6 +99,7 @@ def test_a_module_is_exported_with_an_open_length(unchecked, name):
         tuple(inputs),
         row.options,
         dynamic_shapes=shapes,
+        # Whether a length fits is checked as the program runs: torch cannot prove it for all.
         prefer_deferred_runtime_asserts_over_guards=True,
     )
     assert_close(row.output(program.module(), *longer), row.output(module, *longer))
@@ -164,10 +161,10 @@ def test_a_state_assigned_to_a_model_without_memory():
     assert torch.equal(empty(*inputs).logits, whole(*inputs).logits)
 
 
-def gradient_of(call, create_graph=False):
+def differentiable_gradient(call):
     inputs = [torch.randn(1, 1, 5, 4, dtype=torch.float64, requires_grad=True) for _ in range(3)]
-    (gradient,) = torch.autograd.grad(call(*inputs).sum(), inputs[0], create_graph=create_graph)
-    return gradient, inputs
+    (gradient,) = torch.autograd.grad(call(*inputs).sum(), inputs[0], create_graph=True)
+    return gradient
 
 
 TWICE = {
@@ -186,10 +183,10 @@ def test_gradients_of_gradients(name):
 def test_gradients_of_gradients_are_refused_where_there_are_none():
     refused = pytest.raises(RuntimeError, match="tiled_attention has no gradients of gradients")
     with refused:
-        gradient_of(tiled_attention, create_graph=True)
+        differentiable_gradient(tiled_attention)
     with refused:
         torch.func.grad(lambda x: tiled_attention(x, x, x).sum())(torch.randn(1, 1, 5, 4))
-    gradient, _ = gradient_of(fused_attention, create_graph=True)
+    gradient = differentiable_gradient(fused_attention)
     with pytest.raises(RuntimeError, match="flash_attention"):
         gradient.sum().backward()
 

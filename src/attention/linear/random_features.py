@@ -47,10 +47,10 @@ def fourier_features(
     """
     require_vectors("x", x, "... seq d_key")
     require_vectors("projection", projection, "features d_key", last=x.shape[-1])
-    return sines_and_cosines(x, projection)
+    return sine_features(x, projection)
 
 
-def sines_and_cosines(x: Tensor, projection: Tensor) -> Tensor:
+def sine_features(x: Tensor, projection: Tensor) -> Tensor:
     """`fourier_features` without its argument checks."""
     angles = x @ projection.to(x.dtype).T
     return torch.cat([angles.sin(), angles.cos()], dim=-1) / math.sqrt(len(projection))
@@ -116,7 +116,7 @@ def random_feature_attention(
         raise ValueError(f"scale must be positive, got {scale}; 1.0 is the cosine itself")
 
     def features(x: Tensor) -> Tensor:
-        return sines_and_cosines(F.normalize(x, dim=-1) * math.sqrt(scale), projection)
+        return sine_features(F.normalize(x, dim=-1) * math.sqrt(scale), projection)
 
     # Vectors of length √scale are at most 2·√scale apart: no weight is truly less than this.
     least = math.exp(-2.0 * scale)

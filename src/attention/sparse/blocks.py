@@ -33,12 +33,14 @@ def require_self_attention(
         require_padding_mask(mask, (*query.shape[:-1], key.shape[-2]), mechanism)
 
 
-def require_positions(name: str, positions: Tensor, seq: int, way_out: str) -> None:
-    """Require positions of `seq` tokens.
+def can_be_read(x: Tensor) -> bool:
+    """Whether reading values neither waits for an accelerator nor cuts a compiled graph in two."""
+    return x.is_cpu and x.numel() > 0 and not torch.compiler.is_compiling()
 
-    They are read only where that neither waits for an accelerator nor cuts a compiled graph in two.
-    """
-    if positions.is_cpu and positions.numel() and not torch.compiler.is_compiling():
+
+def require_positions(name: str, positions: Tensor, seq: int, way_out: str) -> None:
+    """Require positions of `seq` tokens, where their values can be read."""
+    if can_be_read(positions):
         least, largest = positions.min().item(), positions.max().item()
         if least < 0 or largest >= seq:
             raise ValueError(

@@ -39,6 +39,7 @@ from attention.arguments import (
 )
 from attention.heads import merge, split
 from attention.precision import summed_in_float32
+from attention.sparse.blocks import can_be_read
 
 NOWHERE = -2  # the address of a key that no query sees
 MOST_ROUNDS = 255  # those in which a query sees a key are counted in a byte
@@ -118,9 +119,7 @@ def require_buckets(buckets: Tensor, batch: int, heads: int, seq: int) -> None:
         )
     if not 1 <= shape[2] <= MOST_ROUNDS:
         raise ValueError(f"buckets has {shape[2]} rounds, and can have 1 to {MOST_ROUNDS}")
-    # The values are read only where that is free of waiting, as in `require_positions`.
-    readable = buckets.is_cpu and buckets.numel() and not torch.compiler.is_compiling()
-    if readable and (least := buckets.min().item()) < 0:
+    if can_be_read(buckets) and (least := buckets.min().item()) < 0:
         raise ValueError(f"buckets are numbers from 0 on, got {least}; {way_out}")
 
 
