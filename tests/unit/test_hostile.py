@@ -249,6 +249,11 @@ OWN = {
         ValueError,
         "projected_key must be w_k(key), (batch, key, hidden_dim) = (1, 11, 5), got (1, 11, 4)",
     ),
+    "a cache of another kind": (
+        lambda: GroupedQueryAttention(D_MODEL, HEADS, 2)(vectors(1), cache=(TOKEN, TOKEN)),
+        TypeError,
+        "cache must be a KeyValueCache or None, got tuple; new_cache(batch, max_length) makes one",
+    ),
     "a cache of another dtype": (
         lambda: cache(dtype=torch.float64).append(TOKEN, TOKEN),
         TypeError,

@@ -209,6 +209,11 @@ class GroupedQueryAttention(nn.Module):
                 and for a cache in cross-attention. A call that is refused leaves the cache as it
                 was.
         """
+        if not isinstance(cache, KeyValueCache | None):
+            raise TypeError(
+                f"cache must be a KeyValueCache or None, got {type(cache).__name__}; "
+                "new_cache(batch, max_length) makes one"
+            )
         if cache is not None and not (key is None and value is None):
             raise ValueError(
                 "a cache is for self-attention, where each step adds keys, got key or value too; "
