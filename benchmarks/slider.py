@@ -113,25 +113,31 @@ class QuietHandler(http.server.SimpleHTTPRequestHandler):
         pass
 
 
-def measure_pages():
-    """(page, place of the explorer on it, its sliders as MEASURE returns them), one by one."""
+@contextlib.contextmanager
+def serve():
+    """Serve the built pages; yields the address."""
     handler = functools.partial(QuietHandler, directory=str(HTML))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    with sync_playwright() as playwright:
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+
+
+def measure_pages():
+    """(page, place of the explorer on it, its sliders as MEASURE returns them), one by one."""
+    with serve() as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=find_chromium(), args=CHROMIUM_ARGUMENTS
         )
         for path in sorted(HTML.glob("*.html"), key=lambda p: (p.stem != "index", p.stem)):
             page = browser.new_page(viewport={"width": 1280, "height": 900})
-            page.goto(f"http://127.0.0.1:{server.server_port}/{path.name}")
+            page.goto(f"{address}/{path.name}")
             for nth, widget in enumerate(page.locator(".static-widget").all()):
                 widget.scroll_into_view_if_needed()
                 widget.locator("[data-picture] > *").first.wait_for()
                 yield path.stem, nth, json.loads(widget.evaluate(MEASURE))
             page.close()
         browser.close()
-    server.shutdown()
 
 
 def interact_steps(pictures):

@@ -1,15 +1,15 @@
-"""The running example: three sentences, six tokens each after padding, and attention on them."""
+"""The running example: three sentences of six tokens, and what the trained model makes of them."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from attention.embedding import SinusoidalPositionalEncoding, TokenEmbedding
 from attention.multihead import MultiHeadAttention
 from attention.text import Vocabulary
+from attention.trained.grammar import VOCABULARY
+from attention.trained.stored import load_trained
 
 # "the" and "cat" come twice in the first: the same word, two positions. The third gets two <pad>.
 SENTENCES = ("the cat saw the other cat", "a dog chased the red ball", "birds sing at dawn")
@@ -22,57 +22,50 @@ class RunningExample(NamedTuple):
         tokens: seq strings for each sentence, padded.
         token_ids: (batch, seq).
         x: (batch, seq, d_model).
-        vocabulary: the `Vocabulary` of the sentences.
+        attention: the trained `MultiHeadAttention`.
+        vocabulary: the `Vocabulary` that the model was trained with.
     """
 
     tokens: list[list[str]]
     token_ids: Int64[Tensor, "batch seq"]
     x: Float[Tensor, "batch seq d_model"]
+    attention: MultiHeadAttention
     vocabulary: Vocabulary
 
 
 def running_example(
-    d_model: int = 8, sentences: Sequence[str] = SENTENCES, *, seed: int = 0
+    d_model: int = 8, n_heads: int = 2, sentences: Sequence[str] = SENTENCES
 ) -> RunningExample:
-    """Make a batch of sentences and X = embedding · √d_model + positional encoding.
+    """Make a batch of sentences, their X, and the attention that was trained on it.
 
-    `seed` draws the embedding; the caller's random numbers stay as they were.
+    X = embedding · √d_model + positional encoding. Nothing in it asks for gradients.
 
     Args:
         d_model: the width of a token's vector.
-        sentences: texts, `SENTENCES` unless given.
-        seed: for the embedding.
+        n_heads: how many heads; (d_model, n_heads) is one of the trained models.
+        sentences: texts, `SENTENCES` unless given. A word that the model was not trained with is
+            read as `<unk>`.
+
+    Raises:
+        ValueError: n_heads does not divide d_model, no model of this size was trained, or the
+            sentences hold no token at all.
 
     Source:
         This book's own sentences.
 
     Example:
         >>> from attention import running_example
-        >>> tokens, token_ids, x, vocabulary = running_example(d_model=8)
-        >>> tokens[2]
+        >>> example = running_example()
+        >>> example.tokens[2]
         ['birds', 'sing', 'at', 'dawn', '<pad>', '<pad>']
-        >>> token_ids.shape, x.shape
+        >>> example.token_ids.shape, example.x.shape
         (torch.Size([3, 6]), torch.Size([3, 6, 8]))
+        >>> output, weights = example.attention(example.x)
+        >>> weights.shape
+        torch.Size([3, 2, 6, 6])
     """
-    vocabulary = Vocabulary(sentences)
-    token_ids = vocabulary.encode_batch(sentences)
-    with torch.random.fork_rng(devices=[]), torch.no_grad():
-        torch.default_generator.manual_seed(seed)
-        embedding = TokenEmbedding(len(vocabulary), d_model, pad_id=vocabulary.pad_id)
-        encoding = SinusoidalPositionalEncoding(d_model, max_length=token_ids.shape[1])
-        x = encoding(embedding(token_ids))
-    tokens = [vocabulary.decode(row) for row in token_ids]
-    return RunningExample(tokens, token_ids, x, vocabulary)
-
-
-def example_attention(d_model: int = 8, n_heads: int = 4, *, seed: int = 0) -> MultiHeadAttention:
-    """Make a module with weights drawn from `seed`, in float64 and without gradients.
-
-    The weights are those that float32 gets after `torch.manual_seed(seed)`; the caller's random
-    numbers stay as they were.
-
-    Raises ValueError where n_heads does not divide d_model.
-    """
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(seed)
-        return MultiHeadAttention(d_model, n_heads).double().requires_grad_(False)
+    model = load_trained(d_model, n_heads).requires_grad_(False)
+    token_ids = VOCABULARY.encode_batch(sentences)
+    x = model.embed(token_ids)
+    tokens = [VOCABULARY.decode(row) for row in token_ids]
+    return RunningExample(tokens, token_ids, x, model.attention, VOCABULARY)

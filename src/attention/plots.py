@@ -5,13 +5,16 @@ import io
 from collections.abc import Mapping, Sequence
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int64
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from PIL import Image
 from torch import Tensor
 
 PLUS, MINUS = to_rgb("#1f5fbf"), to_rgb("#b3470b")
+# A colour for each token of a sentence, and for each head; a head has a kind of line, too.
+TOKENS = tuple(map(to_rgb, ("#1f5fbf", "#b3470b", "#0f7b4f", "#8a2fb0", "#8f6b00", "#c01f63")))
+LINES = tuple(zip(TOKENS, ("-", "--", ":", "-.", "-", "--"), strict=True))
 
 
 class Picture:
@@ -56,6 +59,7 @@ def plot_matrices(
     alt: str,
     signed: bool = True,
     per_line: int = 4,
+    origins: Mapping[str, Int64[Tensor, "row column"]] | None = None,
 ) -> Picture:
     """Draw matrices side by side on one colour scale, each entry with its number.
 
@@ -67,6 +71,8 @@ def plot_matrices(
         signed: True for numbers of either sign (blue above zero, orange below), False for weights
             between 0 and 1.
         per_line: how many matrices stand beside each other.
+        origins: by title, the number of the token that each entry comes from: it gives the cell its
+            colour and its digit, in place of the entry.
 
     Returns:
         The picture; it keeps the matrices as ``values``.
@@ -86,9 +92,14 @@ def plot_matrices(
         # Opacity, not lightness, carries the size, so that a page's own background shows through.
         opacity = 0.7 * matrix.abs() / (largest if signed else 1.0)
         hue = torch.where(matrix[..., None] < 0, torch.tensor(MINUS), torch.tensor(PLUS))
+        if origins is not None:
+            hue = torch.tensor(TOKENS)[origins[title] % len(TOKENS)]
+            opacity = torch.full_like(opacity, 0.5)
         panel.imshow(torch.cat([hue, opacity[..., None]], -1).numpy(), aspect="auto")
         for row, column in torch.cartesian_prod(*map(torch.arange, matrix.shape)).tolist():
             number = f"{matrix[row, column].item() + 0.0:.2f}"
+            if origins is not None:
+                number = str(origins[title][row, column].item())
             panel.text(column, row, number, ha="center", va="center", fontsize=8)
         names = columns if columns is not None else [str(i) for i in range(matrix.shape[1])]
         panel.set_xticks(
@@ -101,3 +112,40 @@ def plot_matrices(
             edge.set_color("#888888")
     figure.tight_layout()
     return Picture(figure, alt, matrices)
+
+
+def plot_heads(
+    tokens: Sequence[str], verb: int, weights: Float[Tensor, "heads query key"], *, alt: str
+) -> Picture:
+    """Draw a sentence with arcs from its verb to the words that each head looks at.
+
+    Args:
+        tokens: the words, seq of them.
+        verb: the place of the verb.
+        weights: (heads, query, key), the attention weights of the sentence.
+        alt: what the picture shows, for those who cannot see it.
+
+    Returns:
+        The picture; it keeps the verb's weights as ``values``.
+
+    """
+    figure = Figure(figsize=(7, 2.4))
+    panel = figure.subplots()
+    ends = torch.tensor([0.0, *(0.5 + 0.16 * len(token) for token in tokens)]).cumsum(0)
+    centre = ((ends[:-1] + ends[1:]) / 2).tolist()
+    for token, x in zip(tokens, centre, strict=True):
+        panel.text(x, -0.25, token, ha="center", fontsize=12, fontweight="bold")
+    looks = weights[:, verb].detach().double()
+    for head, row in enumerate(looks):
+        colour, dash = LINES[head % len(LINES)]
+        for key in (row >= 0.05).nonzero()[:, 0].tolist():
+            weight, reach = row[key].item(), abs(centre[key] - centre[verb])
+            angle = torch.linspace(0, torch.pi, 40)
+            x = (centre[verb] + centre[key]) / 2 + (centre[verb] - centre[key]) / 2 * angle.cos()
+            y = (0.3 + 0.3 * reach) * angle.sin()
+            panel.plot(x, y, dash, color=colour, linewidth=1 + 4 * weight)
+            label = f"head {head}: {weight:.2f}"
+            panel.text(x[20], y[20] + 0.1, label, ha="center", fontsize=9, color=colour)
+    panel.set_axis_off()
+    panel.margins(0.02, 0.15)
+    return Picture(figure, alt, {"weights of the verb": looks})

@@ -71,7 +71,7 @@ class Stored:
         view = next(
             models[m] for m in reached(models, [model_id]) if "frames" in models[m]["state"]
         )
-        [numbers] = view["buffers"]
+        [numbers] = [buffer for buffer in view["buffers"] if buffer["path"] == ["numbers"]]
         self.controls = view["state"]["controls"]
         self.start = [int(view["state"][control["name"]]) for control in self.controls]
         self._frames = view["state"]["frames"]
@@ -144,6 +144,20 @@ class Live:
             self.move(nth, 0 if step > last / 2 else last, mouse)
             if self.place[nth] != start:
                 self.move(nth, start, mouse)
+
+    def try_own_sentence(self):
+        """Type a sentence, whose letters are the client's shortcuts too, and clear it again."""
+        cells = self.page.locator(".jp-Cell")
+        count = cells.count()
+        field, picture = self.element.locator(".own input"), self.element.locator("[data-picture]")
+        field.click()
+        self.page.keyboard.type("add the baker saw a dog")
+        expect(field).to_have_value("add the baker saw a dog")
+        expect(picture).to_contain_text("baker")
+        expect(self.element.locator(".heard")).to_contain_text("does not know “add”")
+        assert cells.count() == count, "a letter reached the notebook"
+        self.element.get_by_role("button", name="clear").click()
+        self.expect_stored()
 
     def try_reading(self):
         """Read the picture's cells by the arrow keys, which the client would like to have too."""
@@ -290,9 +304,11 @@ def test_sliders_are_live_before_and_after_the_kernel_stops(jupyter, opened, ste
             explorer.expect_stored()
             explorer.try_every_control()
             explorer.try_reading()
+            explorer.try_own_sentence()
         stop_kernel(page, jupyter)
         for explorer in explorers:
             explorer.try_every_control()
+            explorer.try_own_sentence()
 
 
 @pytest.mark.parametrize(("program", "stem"), SAVED)

@@ -24,8 +24,10 @@ LISTED = re.findall(r"^\.\. auto(?:class|function):: (\S+)$", PAGES, re.M)
 RESULTS = {  # what a function returns
     "attention.RunningExample",
     "attention.TransformerOutput",
+    "attention.trained.grammar.Batch",
     "attention.trained.grammar.Sentence",
     "attention.trained.model.Answer",
+    "attention.trained.training.Accuracy",
 }
 BASE = {
     "attention.recurrent.encoder_decoder.RecurrentDecoder"

@@ -13,6 +13,8 @@ from xml.etree import ElementTree
 
 from latex2mathml.converter import convert
 
+from book._ext.symbols import css_class
+
 # Environments that differ only in how TeX numbers or nests them.
 ALIGNED = re.compile(
     r"\\(begin|end)\{(?:aligned|align|split|gathered|gather\*?|multline\*?|equation\*?)\}"
@@ -73,6 +75,7 @@ def to_mathml(latex: str, display: bool) -> str:
         style_by_css(element)
         set_apart(element, functions)
         sign(element)
+        mark_symbols(element)
     return ElementTree.tostring(root, encoding="unicode", short_empty_elements=False)
 
 
@@ -146,6 +149,14 @@ def sign(element: ElementTree.Element) -> None:
     for first, second in itertools.pairwise(element):
         if first.tag == second.tag == "mo" and second.text in "−+±" and first.text not in ")]}|‖!":
             second.set("form", "prefix")
+
+
+def mark_symbols(element: ElementTree.Element) -> None:
+    """Give Q, K, V … their classes; as an index, as in W^Q, they name another letter."""
+    parts = list(element)[:1] if element.tag.startswith(("msu", "mo", "mu")) else list(element)
+    for part in parts:
+        if part.tag == "mi" and (marked := css_class(part.text or "")):
+            part.set("class", marked)
 
 
 def use_alphabet(element: ElementTree.Element) -> None:

@@ -9,23 +9,31 @@ and answers with a `Result`: `.passed`, and the text that it shows. `seed=` draw
 other numbers. `.require()` makes it a test, which raises `NotYet` where it has not passed.
 """
 
+from .attention_weights import check_attention_weights
 from .causal import check_causal_mask
 from .dot_product import check_scaled_dot_product_attention
+from .find_by import check_find_by
+from .look_back import check_look_back
 from .merging import check_merge_heads
 from .multihead import check_multi_head_attention
 from .padding import check_padding_mask
 from .projection import check_projection
 from .result import NotYet, Result
 from .splitting import check_split_heads
+from .step_matrix import check_step_matrix
 
 __all__ = [
     "NotYet",
     "Result",
+    "check_attention_weights",
     "check_causal_mask",
+    "check_find_by",
+    "check_look_back",
     "check_merge_heads",
     "check_multi_head_attention",
     "check_padding_mask",
     "check_projection",
     "check_scaled_dot_product_attention",
     "check_split_heads",
+    "check_step_matrix",
 ]

@@ -155,6 +155,20 @@ def keys_needed(n_queries, n_keys=None):
     return torch.ones(n_queries, n_keys, dtype=torch.bool).tril(n_keys - n_queries)
 
 
+@BANK.mistake(
+    "Where there are more queries than keys, the first queries see nothing, and yours see keys: a "
+    "slice up to a negative number counts from the end.",
+    "A row with no keys left must be empty: `[: max(seen, 0)]`.",
+    pairs,
+)
+def counted_from_the_end(n_queries, n_keys=None):
+    n_keys = n_queries if n_keys is None else n_keys
+    mask = torch.zeros(n_queries, n_keys, dtype=torch.bool)
+    for query in range(n_queries):
+        mask[query, : n_keys - n_queries + query + 1] = True
+    return mask
+
+
 def cases(numbers: Numbers) -> list[Case]:
     alone = numbers.sizes(1, least=3)[0]
     fewer, more = sorted(numbers.sizes(2, least=3))

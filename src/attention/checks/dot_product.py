@@ -77,7 +77,7 @@ def check_scaled_dot_product_attention(
     d_value) -> output (batch, heads, query, d_value), weights (batch, heads, query, key); the
     output alone passes too. mask: boolean, True = may attend.
 
-    masks: False checks a function of query, key and value alone, as chapter 4 begins.
+    masks: False checks a function of query, key and value alone, as in the exercise of chapter 6.
     """
     if not masks:
         return examine(replace(TASK, cases=cases_without_mask), function, seed)

@@ -35,8 +35,8 @@ def named(noun: str, numbers: list[int]) -> str:
 
 @BANK.mistake(
     "This is a merge without the transpose: the shape is right, but each row is a stretch of "
-    "memory, over several tokens of a head. Under a causal mask this leaks the future, and it "
-    "trains well.",
+    "memory, over several tokens of a head. Under a causal mask this leaks the future. A model "
+    "trained so still learns a part of its task: the book's, one of its two questions.",
     f"Bring the heads of a token together first: {RIGHT_WAY}.",
     row_of,
 )
@@ -86,7 +86,8 @@ def averaged(x):
 
 @BANK.mistake(
     "The heads are added up. That leaves d_key columns, and nobody can tell the heads apart.",
-    f"Lay the heads side by side instead: {RIGHT_WAY}.",
+    "Give each head heads * d_key columns first, with zeros in all but its own; then the sum lays "
+    f"them side by side. Without a sum: {RIGHT_WAY}.",
 )
 def added_up(x):
     return x.sum(dim=1)

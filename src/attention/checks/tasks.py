@@ -1,4 +1,4 @@
-"""Tools for testing a task of your own, where none of the seven checks fits.
+"""Tools for testing a task of your own, where none of the checks fits.
 
     from attention.checks.tasks import ask, not_yet
 
@@ -6,7 +6,7 @@
         not_yet("my_mask", "The mask must be (n_queries, n_keys).")
 
 A test that fails ends in `NotYet`, which a notebook shows as its words alone. An assignment imports
-from here alone: the seven checks, and what they are made of, stand here too.
+from here alone: the checks, and what they are made of, stand here too.
 """
 
 from collections.abc import Callable, Iterable
@@ -16,13 +16,17 @@ from typing import Any
 from torch import Tensor
 
 from . import (
+    check_attention_weights,
     check_causal_mask,
+    check_find_by,
+    check_look_back,
     check_merge_heads,
     check_multi_head_attention,
     check_padding_mask,
     check_projection,
     check_scaled_dot_product_attention,
     check_split_heads,
+    check_step_matrix,
 )
 from .bank import Bank
 from .comparing import difference, same
@@ -40,13 +44,17 @@ __all__ = [
     "about_error",
     "ask",
     "call",
+    "check_attention_weights",
     "check_causal_mask",
+    "check_find_by",
+    "check_look_back",
     "check_merge_heads",
     "check_multi_head_attention",
     "check_padding_mask",
     "check_projection",
     "check_scaled_dot_product_attention",
     "check_split_heads",
+    "check_step_matrix",
     "difference",
     "expect",
     "not_yet",

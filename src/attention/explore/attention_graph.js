@@ -2,6 +2,12 @@
 // each weight, as wide as the weight is large. Below it the same weights as a map.
 
 export default explorer({
+  compute({ tokens, ids }, at, model) {
+    const padding = paddingMask(tokens);
+    const mask = at.mask === "causal" ? (query, key) => padding(query, key) && causalMask(query, key) : padding;
+    return { tokens, weights: multiHeadAttention(embed(ids, model.table), model, mask).weights };
+  },
+
   status(frame, at) {
     const [heads, length] = frame.weights.shape;
     const edges = frame.weights.data.filter((weight) => weight > 0).length;
@@ -11,7 +17,7 @@ export default explorer({
   draw(frame, at, room) {
     const { tokens, weights } = frame;
     const heads = weights.shape[0];
-    const asks = at.asks.startsWith("token") ? +at.asks.split(" ")[1] : null;
+    const asks = at.query === "all" ? null : Math.min(+at.query, tokens.length - 1);
     // What is drawn fills the range of widths: the edges of the token that asks, or all.
     const largest = asks === null ? weights.largest : Math.max(...weights.data.filter((_, i) => Math.floor(i / tokens.length) % tokens.length === asks));
     const across = Math.min(heads, room < 480 ? 2 : 4);
@@ -29,7 +35,7 @@ export default explorer({
           largest: weights.largest,
           paint: (value, r, c) => ({ key: key(r, c) }),
         });
-        return panel(`head ${i}`, graph(weights.at(i), tokens, width, key, largest, asks) + map);
+        return panel(`head ${i}`, graph(weights.at(i), tokens, width, key, largest, asks) + map, "weights");
       }),
       `The widest line has the weight ${number(largest)}.`,
     );

@@ -5,8 +5,9 @@ from typing import Any
 
 from ipywidgets import Checkbox, Dropdown, SelectionSlider, Widget
 
-D_MODELS = (4, 8, 12, 16, 24, 32)
-N_HEADS = (1, 2, 3, 4, 6, 8)
+# Models were trained with these; 3 heads divide only one of the widths.
+D_MODELS = (8, 12, 16)
+N_HEADS = (1, 2, 3, 4, 8)
 
 
 def sentence_menu(sentences: Sequence[str]) -> Dropdown:
@@ -16,7 +17,7 @@ def sentence_menu(sentences: Sequence[str]) -> Dropdown:
 
 
 def size_sliders(
-    d_models: Sequence[int], n_heads: Sequence[int], *, start: tuple[int, int] = (8, 4)
+    d_models: Sequence[int], n_heads: Sequence[int], *, start: tuple[int, int] = (8, 2)
 ) -> dict[str, SelectionSlider]:
     """Make the d_model and n_heads sliders, at ``start`` or else at the first pair that is allowed.
 

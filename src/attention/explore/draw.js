@@ -1,5 +1,7 @@
 // What every view shares: finding the frame, drawing matrices, reading cells out, and the text alternative.
-// A view is `export default explorer({ status, draw, describe })`, three functions of the frame.
+// A view is `export default explorer({ compute, status, draw, describe })`: compute makes a frame of the reader's own sentence,
+// the same that Python makes of the stored ones; the others are functions of a frame. Where a view has buttons of its own
+// (`data-act`), `act` writes into `memory` what they say, and the frame is computed anew; `heard` says what a sentence lacks.
 
 const MINUS = "\u2212";
 const MONOSPACE = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"; // as in explorer.css
@@ -137,9 +139,10 @@ function centred(text, count) {
   return text.padStart(Math.ceil((count + text.length) / 2), space).padEnd(count, space);
 }
 
-// A captioned part of the picture; parts stand side by side where there is room.
-function panel(caption, body) {
-  return `<figure class="panel"><figcaption>${escape(caption)}</figcaption>${body}</figure>`;
+// A captioned part of the picture; parts stand side by side where there is room. `symbol` is what it shows: q, k, v, scores,
+// weights or output, which have colours of their own on the book's pages.
+function panel(caption, body, symbol = "") {
+  return `<figure class="panel${symbol && ` sym sym-${symbol}`}"><figcaption>${escape(caption)}</figcaption>${body}</figure>`;
 }
 
 function row(title, panels, note = "") {
@@ -149,49 +152,162 @@ function row(title, panels, note = "") {
 // The matrices of the last drawing, for the text alternative.
 let drawn = [];
 
-function explorer({ status, draw, describe }) {
+// The sentence that a reader wrote goes along from view to view and from page to page, in this tab and nowhere else.
+const KEPT = "attention-head-by-head.sentence";
+
+function keptSentence() {
+  try {
+    return sessionStorage.getItem(KEPT) ?? "";
+  } catch {
+    return ""; // a notebook's output may not have storage
+  }
+}
+
+function keepSentence(text) {
+  try {
+    sessionStorage.setItem(KEPT, text);
+  } catch {
+    // the views of this page still hear of it
+  }
+  window.dispatchEvent(new CustomEvent(KEPT, { detail: text }));
+}
+
+// A message's buffer, moved to where it may begin.
+function copied(view) {
+  return new Uint8Array(view.buffer, view.byteOffset, view.byteLength).slice().buffer;
+}
+
+// Numbers in half precision: a sign, five bits of exponent, ten of fraction.
+function halves(bits) {
+  return Float32Array.from(bits, (half) => {
+    const exponent = (half >> 10) & 31;
+    const size = exponent ? 2 ** (exponent - 25) * (1024 + (half & 1023)) : 2 ** -24 * (half & 1023);
+    return half & 0x8000 ? -size : size;
+  });
+}
+
+// A frame as it is stored, with its tensors taken out of the buffer.
+function unpacked(stored, numbers) {
+  return Object.fromEntries(
+    Object.entries(stored).map(([name, value]) => {
+      if (!value?.shape) return [name, value];
+      const size = value.shape.reduce((a, b) => a * b, 1);
+      return [name, new Tensor(value.shape, numbers.subarray(value.at, value.at + size))];
+    }),
+  );
+}
+
+// By how much two frames differ; infinitely where they do not hold the same things.
+function difference(frame, other) {
+  const parts = Object.keys({ ...frame, ...other }).map((name) => {
+    const [a, b] = [frame[name], other[name]].map((value) => (value instanceof Tensor ? value.data : value));
+    if (typeof a === "number" || typeof a === "string" || a == null || b == null) return distance(a, b);
+    if (a.length !== b.length) return Infinity;
+    return Math.max(0, ...Array.from(a, (x, i) => distance(x, b[i])));
+  });
+  return Math.max(0, ...parts);
+}
+
+function distance(a, b) {
+  if (a === b) return 0;
+  return typeof a === "number" && typeof b === "number" ? Math.abs(a - b) : Infinity;
+}
+
+function listed(words) {
+  const quoted = words.map((word) => `“${word}”`);
+  return quoted.length > 1 ? `${quoted.slice(0, -1).join(", ")} and ${quoted.at(-1)}` : quoted[0];
+}
+
+const CLOSE = 1e-4; // frames are stored in float32
+
+let fields = 0; // numbers the text fields of a page, to tie each label to its field
+
+function explorer({ compute, prepare = (tokens) => tokens, act, note, ready = [], status, draw, describe }) {
   return {
     render({ model, el }) {
       const controls = model.get("controls");
       const frames = model.get("frames");
-      const view = model.get("numbers");
-      // Copied, since a message's buffer need not begin at a multiple of four.
-      const numbers = new Float32Array(new Uint8Array(view.buffer, view.byteOffset, view.byteLength).slice().buffer);
+      const models = model.get("models");
+      const vocabulary = model.get("vocabulary");
+      const longest = model.get("longest");
+      const numbers = new Float32Array(copied(model.get("numbers")));
+      const weights = halves(new Uint16Array(copied(model.get("weights"))));
 
       el.classList.add("explorer-view");
+      if (ready.length) el.classList.add("with-ready");
+      const id = `own-sentence-${++fields}`;
       el.innerHTML = `
+        <form class="own" autocomplete="off"><label for="${id}">your own sentence</label><input id="${id}" type="text" maxlength="200" spellcheck="false" enterkeyhint="done" data-lm-suppress-shortcuts placeholder="the old king drew a small boat"><button type="reset">clear</button></form>
+        <p class="heard" aria-live="polite"></p>
         <p class="status" role="status"></p>
+        <p class="ready" role="group" aria-label="Sentences to try"${ready.length ? "" : " hidden"}>${ready.map((text) => `<button type="button">${escape(text)}</button>`).join("")}</p>
         <div class="picture" data-picture tabindex="0" role="group" aria-label="Picture. Arrow keys read its cells."></div>
         <p class="readout" aria-live="polite"></p>
-        <details class="tables"><summary>The same as tables</summary><div></div></details>`;
-      const [line, picture, readout, tables] = el.children;
+        <details class="tables"><summary>The same as tables, and files to save</summary><div></div></details>`;
+      const [form, heard, line, taps, picture, readout, tables] = el.children;
+      const field = form.querySelector("input");
       let frame, at, own;
       let width = el.clientWidth; // kept, since asking for it anew would lay the page out before every drawing
 
+      const read = (tokens) => tokens.map((token) => Math.max(vocabulary.indexOf(token), UNK_ID) * (token !== PAD));
+      const trained = new Map(); // the weights that were used, by their name
+
+      function weightsOf(name) {
+        if (!trained.has(name)) trained.set(name, unpacked(models[name], weights));
+        return trained.get(name);
+      }
+
+      // What torch computed for the controls as they stand, of the first sentence or of the chosen one.
+      function storedFrame(first = false) {
+        const places = controls.map(({ name }) => (first && name === "sentence" ? 0 : Number(model.get(name)))); // a Checkbox links a boolean
+        return frames[places.filter((_, i) => controls[i].frame).join(",")];
+      }
+
+      const memory = {};
+      const proven = new Set(); // the settings of which torch's own frame was computed again, with the same result
+
+      // The frame of the reader's own tokens.
+      function ownFrame(tokens) {
+        const stored = unpacked(storedFrame(true), numbers);
+        const one = weightsOf(`${at.d_model},${at.n_heads ?? 2}`);
+        const make = (tokens, memory) => compute({ tokens, ids: read(tokens) }, at, one, { stored, read, memory });
+        const setting = JSON.stringify(at, (name, value) => (name === "sentence" ? undefined : value));
+        if (!proven.has(setting)) {
+          const off = difference(make(stored.keys ?? stored.tokens, {}), stored);
+          if (!(off < CLOSE)) return { problem: `This page computes torch's own example differently than torch does (by ${off}), so it does not show yours.` };
+          proven.add(setting);
+        }
+        return make(prepare(tokens), memory);
+      }
+
       function current() {
-        // A Checkbox links a boolean.
-        const places = controls.map(({ name }) => Number(model.get(name)));
-        const stored = frames[places.filter((_, i) => controls[i].frame).join(",")];
-        at = Object.fromEntries(controls.map(({ name, options }, i) => [name, options[places[i]]]));
-        frame = Object.fromEntries(
-          Object.entries(stored).map(([name, value]) => {
-            if (!value?.shape) return [name, value];
-            const size = value.shape.reduce((a, b) => a * b, 1);
-            return [name, new Tensor(value.shape, numbers.subarray(value.at, value.at + size))];
-          }),
-        );
+        at = Object.fromEntries(controls.map(({ name, options }) => [name, options[Number(model.get(name))]]));
+        const stored = storedFrame();
+        const tokens = tokenize(field.value);
+        const unknown = [...new Set(tokens)].filter((token) => !vocabulary.includes(token));
+        heard.textContent = "";
+        if (stored.error || (!tokens.length && !act)) frame = unpacked(stored, numbers);
+        else if (tokens.length > longest) frame = { problem: `The model reads at most ${longest} tokens; this sentence has ${tokens.length}.` };
+        else {
+          frame = ownFrame(tokens.length ? tokens : stored.tokens);
+          const notes = unknown.length ? [`The model does not know ${listed(unknown)}; it reads ${UNK}${unknown.length > 1 ? " for each" : ""}.`] : [];
+          if (!frame.problem) heard.textContent = [...notes, note?.(frame, at) ?? ""].join(" ").trim();
+        }
       }
 
       function redraw() {
         current();
         drawn = [];
         readout.textContent = "";
-        if (frame.error) {
-          line.textContent = `${sizes(at)} · not possible`;
-          picture.innerHTML = `<p class="error"><strong>ValueError</strong> ${escape(frame.error)}</p>`;
+        const problem = frame.problem ?? frame.error;
+        if (problem) {
+          line.textContent = `${sizes(at)} · nothing to show`;
+          picture.innerHTML = `<p class="error">${frame.error ? "<strong>ValueError</strong> " : ""}${escape(problem)}</p>`;
         } else {
           line.textContent = status(frame, at);
+          const acting = picture.contains(document.activeElement) && document.activeElement.dataset.act;
           picture.innerHTML = draw(frame, at, Math.max(240, width));
+          if (acting) picture.querySelector(`[data-act="${acting}"]`)?.focus();
           readout.textContent = "Point at a cell, tap it, or use the arrow keys.";
         }
         own = drawn;
@@ -199,14 +315,15 @@ function explorer({ status, draw, describe }) {
       }
 
       function fillTables() {
-        tables.lastElementChild.innerHTML = frame.error ? `<p>${escape(frame.error)}</p>` : own.map(table).join("");
+        tables.lastElementChild.innerHTML = frame.problem || frame.error ? "" : own.map(table).join("");
       }
 
-      function read(cell) {
+      function point(cell) {
         for (const old of picture.querySelectorAll(".on")) old.classList.remove("on");
         const { key } = cell.dataset;
         const same = key === undefined ? [cell] : picture.querySelectorAll(`[data-key="${key}"]`);
         for (const one of same) one.classList.add("on");
+        for (const word of picture.querySelectorAll(`[data-word="${cell.dataset.r}"]`)) word.classList.add("on");
         cell.classList.add("on");
         cursor = cell;
         const { name } = cell.closest("svg").dataset;
@@ -218,15 +335,24 @@ function explorer({ status, draw, describe }) {
       }
 
       let cursor = null;
+      // A word lights its row in every map.
+      const pointWord = (word) => {
+        for (const old of picture.querySelectorAll(".on")) old.classList.remove("on");
+        for (const cell of picture.querySelectorAll(`rect[data-r="${word.dataset.word}"]`)) cell.classList.add("on");
+        word.classList.add("on");
+        readout.textContent = describe({ name: "word", r: +word.dataset.word }, frame, at);
+      };
       const pointed = (event) => {
+        const word = event.target.closest("[data-word]");
+        if (word) pointWord(word);
         const cell = event.target.closest("rect[data-value]");
-        if (cell) read(cell);
+        if (cell) point(cell);
       };
       picture.addEventListener("pointerover", pointed);
       picture.addEventListener("pointerdown", pointed);
       picture.addEventListener("focus", () => {
         const first = cursor?.isConnected ? cursor : picture.querySelector("rect[data-value]");
-        if (first && picture.matches(":focus-visible")) read(first);
+        if (first && picture.matches(":focus-visible")) point(first);
       });
       picture.addEventListener("keydown", (event) => {
         const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
@@ -236,23 +362,53 @@ function explorer({ status, draw, describe }) {
         const r = +cursor.dataset.r + step[0];
         const c = +cursor.dataset.c + step[1];
         const next = svg.querySelector(`rect[data-r="${r}"][data-c="${c}"]`);
-        if (next) return read(next);
+        if (next) return point(next);
         // Past the edge of a matrix: on to the one after it, or back to the one before.
         const all = [...picture.querySelectorAll("svg[data-name]")];
         const other = all[all.indexOf(svg) + step[0] + step[1]];
-        if (other) read(other.querySelector("rect[data-value]"));
+        if (other) point(other.querySelector("rect[data-value]"));
+      });
+      picture.addEventListener("click", (event) => {
+        const button = event.target.closest("[data-act]");
+        if (!button) return;
+        act(button.dataset.act, memory);
+        redraw();
+      });
+      taps.addEventListener("click", ({ target }) => target.matches("button") && keepSentence(target.textContent));
+      tables.addEventListener("click", ({ target }) => {
+        const [kind, nth] = (target.dataset.save ?? "").split(" ");
+        if (kind === "csv") save(`${own[nth].name}.csv`, "text/csv", csv(own[nth]));
+        if (kind === "svg") save(`${own[nth].name}.svg`, "image/svg+xml", standalone(picture.querySelector(`svg[data-name="${own[nth].name}"]`)));
       });
       tables.addEventListener("toggle", () => tables.open && fillTables());
 
       // In JupyterLab and Notebook an arrow key would leave a menu, a slider or the picture for another cell.
       // Both pass over an element with this attribute, and look at a key before anything below the window does.
       const keepArrows = ({ key, target }) => {
-        if (el.closest(".explorer")?.contains(target)) target.toggleAttribute("data-lm-suppress-shortcuts", key.startsWith("Arrow"));
+        if (target !== field && el.closest(".explorer")?.contains(target)) target.toggleAttribute("data-lm-suppress-shortcuts", key.startsWith("Arrow"));
       };
       window.addEventListener("keydown", keepArrows, true);
 
       const listen = controls.map(({ name }) => `change:${name}`);
       for (const event of listen) model.on(event, redraw);
+
+      field.addEventListener("input", () => keepSentence(field.value));
+      form.addEventListener("submit", (event) => event.preventDefault());
+      form.addEventListener("reset", (event) => {
+        event.preventDefault();
+        keepSentence("");
+        field.focus();
+      });
+      field.addEventListener("keydown", (event) => event.stopPropagation()); // a notebook has shortcuts of one letter
+      const follow = ({ detail }) => {
+        if (field.value !== detail) field.value = detail;
+        redraw();
+      };
+      window.addEventListener(KEPT, follow);
+      // Who chooses a sentence wants to see that one.
+      const chosen = () => field.value && keepSentence("");
+      model.on("change:sentence", chosen);
+      field.value = keptSentence();
       const resized = new ResizeObserver(() => {
         if (el.clientWidth === width) return;
         width = el.clientWidth;
@@ -262,6 +418,8 @@ function explorer({ status, draw, describe }) {
       redraw();
       return () => {
         for (const event of listen) model.off(event, redraw);
+        model.off("change:sentence", chosen);
+        window.removeEventListener(KEPT, follow);
         resized.disconnect();
         window.removeEventListener("keydown", keepArrows, true);
       };
@@ -273,12 +431,45 @@ function sizes(at) {
   return ["d_model", "n_heads"].filter((name) => name in at).map((name) => `${name} ${at[name]}`).join(" · ");
 }
 
-function table({ name, tensor, rows, columns }) {
+function table({ name, tensor, rows, columns }, nth) {
   const [height, width] = tensor.shape;
   const head = Array.from({ length: width }, (_, c) => `<th scope="col">${escape(columns[c] ?? c)}</th>`).join("");
   const lines = Array.from({ length: height }, (_, r) => {
     const numbers = Array.from({ length: width }, (_, c) => `<td>${number(tensor.data[r * width + c])}</td>`);
     return `<tr><th scope="row">${escape(rows[r] ?? r)}</th>${numbers.join("")}</tr>`;
   });
-  return `<div class="scroll" tabindex="0" role="group" aria-label="${escape(name)}"><table><caption>${escape(name)}</caption><thead><tr><td></td>${head}</tr></thead><tbody>${lines.join("")}</tbody></table></div>`;
+  const buttons = ["svg", "csv"].map((kind) => `<button type="button" data-save="${kind} ${nth}">save ${escape(name)} as ${kind.toUpperCase()}</button>`);
+  return `<div class="scroll" tabindex="0" role="group" aria-label="${escape(name)}"><table><caption>${escape(name)}</caption><thead><tr><th scope="col">row</th>${head}</tr></thead><tbody>${lines.join("")}</tbody></table></div><p class="saves">${buttons.join(" ")}</p>`;
+}
+
+// The numbers as they were computed, with the labels of rows and columns.
+function csv({ tensor, rows, columns }) {
+  const [height, width] = tensor.shape;
+  const quoted = (label) => `"${String(label).replaceAll('"', '""')}"`;
+  const head = ["", ...range(width).map((c) => quoted(columns[c] ?? c))].join(",");
+  const lines = range(height).map((r) => [quoted(rows[r] ?? r), ...tensor.data.slice(r * width, (r + 1) * width)].join(","));
+  return [head, ...lines, ""].join("\n");
+}
+
+const LOOKS = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "font-family", "font-size", "font-weight", "text-anchor", "opacity"];
+
+// A picture that keeps its look outside of the page: every element gets the values that the stylesheet gives it here.
+function standalone(svg) {
+  const copy = svg.cloneNode(true);
+  const [theirs, ours] = [svg, copy].map((each) => [each, ...each.querySelectorAll("*")]);
+  theirs.forEach((element, i) => {
+    const look = getComputedStyle(element);
+    for (const name of LOOKS) ours[i].setAttribute(name, look.getPropertyValue(name));
+    for (const name of ["class", "style"]) ours[i].removeAttribute(name);
+  });
+  copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  return new XMLSerializer().serializeToString(copy);
+}
+
+function save(name, type, text) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type }));
+  link.download = name.replaceAll(" ", "-");
+  link.click();
+  URL.revokeObjectURL(link.href);
 }

@@ -2,6 +2,17 @@
 // A row that equals another one says so in its label; cells of one distance between positions light up together.
 
 export default explorer({
+  compute({ ids, tokens }, at, model) {
+    const words = embedding(ids, model.table);
+    const [length, d_model] = words.shape;
+    const all = sinusoidalPositions(Math.max(12, length), d_model);
+    const pe = new Tensor(words.shape, all.data.slice(0, words.data.length));
+    const x = at.positions === "on" ? add(words, pe) : words;
+    const same = (i, j) => i !== j && x.at(i).data.every((value, c) => value === x.at(j).data[c]);
+    const twin = range(length).map((i) => range(length).findIndex((j) => same(i, j)));
+    return { tokens, words, pe, x, dots: timesTransposed(x, x), pe_dots: timesTransposed(all, all), twin };
+  },
+
   status({ tokens, twin }, at) {
     const equal = twin.filter((i) => i >= 0).length;
     return `d_model ${at.d_model} · positions ${at.positions === "on" ? "added" : "not added"} · rows equal to another row: ${equal} of ${tokens.length}`;

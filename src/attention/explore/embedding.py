@@ -2,29 +2,26 @@
 
 from collections.abc import Sequence
 
-import torch
 from ipywidgets import Checkbox, SelectionSlider
 
-from attention.embedding import SinusoidalPositionalEncoding, TokenEmbedding
 from attention.example import SENTENCES
 from attention.explore.controls import D_MODELS, sentence_menu
 from attention.explore.explorer import Explorer, Frame, explorer
 from attention.plots import Picture, plot_matrices
-from attention.text import Vocabulary
+from attention.trained.grammar import VOCABULARY
+from attention.trained.stored import load_trained
 
 
 def embedding_explorer(
     sentences: Sequence[str] = SENTENCES,
     *,
     d_models: Sequence[int] = D_MODELS,
-    seed: int = 0,
 ) -> Explorer:
     """Explore X: the rows of a sentence with and without positions, and their dot products.
 
     Args:
-        sentences: one of them is shown at a time; together they make the vocabulary.
+        sentences: one of them is shown at a time.
         d_models: the widths that the d_model slider offers.
-        seed: for the embedding table.
 
     Returns:
         The explorer, with controls ``sentence``, ``d_model`` and ``positions``.
@@ -33,21 +30,17 @@ def embedding_explorer(
         ValueError: the sentences hold no token at all.
 
     """
-    vocabulary = Vocabulary(sentences)
-    token_ids = vocabulary.encode_batch(sentences)
+    token_ids = VOCABULARY.encode_batch(sentences)
     n_positions = max(12, token_ids.shape[1])  # more than a short sentence has, to show the pattern
 
     def frame(sentence: int, d_model: int, positions: bool) -> Frame:
-        with torch.random.fork_rng(devices=[]), torch.no_grad():
-            torch.manual_seed(seed)
-            embedding = TokenEmbedding(len(vocabulary), d_model, pad_id=vocabulary.pad_id).double()
-            words = embedding(token_ids[sentence : sentence + 1])
-        encoding = SinusoidalPositionalEncoding(d_model, max_length=n_positions).double()
-        x = (encoding(words) if positions else words)[0]
-        pe = encoding.table
+        model = load_trained(d_model).requires_grad_(False).double()
+        words = model.embedding(token_ids[[sentence]])
+        x = (model.positional_encoding(words) if positions else words)[0]
+        pe = model.positional_encoding.table[:n_positions]
         equal = (x[:, None] == x).all(-1).fill_diagonal_(False)
         return {
-            "tokens": vocabulary.decode(token_ids[sentence]),
+            "tokens": VOCABULARY.decode(token_ids[sentence]),
             "words": words[0],
             "pe": pe[: len(x)],
             "x": x,

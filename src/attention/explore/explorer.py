@@ -8,13 +8,14 @@ from typing import Any
 
 import anywidget
 import numpy as np
-import torch
 import traitlets
 from ipywidgets import Box, Checkbox, VBox, Widget, jslink
 from torch import Tensor
 
 from attention.explore.controls import choices, position
 from attention.plots import Picture
+from attention.trained.grammar import LONGEST, VOCABULARY
+from attention.trained.stored import load_trained, stored
 
 HERE = Path(__file__).parent
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
@@ -27,7 +28,11 @@ class FrameView(anywidget.AnyWidget):
 
     controls = traitlets.List().tag(sync=True)
     frames = traitlets.Dict().tag(sync=True)
+    models = traitlets.Dict().tag(sync=True)
+    vocabulary = traitlets.List().tag(sync=True)
+    longest = traitlets.Int(LONGEST).tag(sync=True)
     numbers = traitlets.Bytes().tag(sync=True)
+    weights = traitlets.Bytes().tag(sync=True)
 
 
 class Explorer(VBox):
@@ -36,7 +41,13 @@ class Explorer(VBox):
     # ipywidgets 7 displays through this method and would leave the picture out.
     _ipython_display_ = None
 
-    def __init__(self, name: str, controls: Mapping[str, Widget], view: FrameView, still: Picture):
+    def __init__(
+        self,
+        name: str,
+        controls: Mapping[str, Widget],
+        view: FrameView,
+        still: Picture,
+    ):
         super().__init__([Box(list(controls.values())).add_class("explorer-controls"), view])
         self.add_class("explorer")
         self.name, self.controls, self.view, self.still = name, dict(controls), view, still
@@ -59,6 +70,8 @@ def explorer(
     controls: Mapping[str, Widget],
     frame: Callable[..., Frame],
     still: Callable[[Frame], Picture],
+    *,
+    reads_out: bool = False,
 ) -> Explorer:
     """Tie controls to a view that can draw every frame they reach, without asking the kernel.
 
@@ -70,6 +83,7 @@ def explorer(
             binary numbers, everything else as JSON. A ``ValueError`` it raises is shown in the
             picture's place, with its own words.
         still: draws the first frame, the one that the controls start at, as a static picture.
+        reads_out: whether the view answers who and whom, and needs the weights for it.
 
     Returns:
         The explorer: display it, or read its ``controls`` and ``view``.
@@ -77,7 +91,7 @@ def explorer(
     """
     chosen = [name for name in inspect.signature(frame).parameters if name in controls]
     options = {name: choices(control) for name, control in controls.items()}
-    packed, numbers = Packer(), {}
+    packed, numbers = Packer("<f4"), {}
     for index in itertools.product(*(range(len(options[name])) for name in chosen)):
         values = {name: options[name][at][1] for name, at in zip(chosen, index, strict=True)}
         try:
@@ -85,8 +99,19 @@ def explorer(
         except ValueError as error:
             numbers[",".join(map(str, index))] = {"error": str(error)}
 
+    weights, models = Packer("<f2"), {}  # trained weights are stored in half precision
+    widths, counts = (
+        [value for _, value in options.get(name, [("2", 2)])] for name in ("d_model", "n_heads")
+    )
+    for d_model, n_heads in itertools.product(widths, counts):
+        if (d_model, n_heads) in stored():
+            parts = page_weights(d_model, n_heads, reads_out)
+            models[f"{d_model},{n_heads}"] = weights.add(parts)
+
     traits = {name: traitlets.Int(0).tag(sync=True) for name in controls}
-    code = "\n".join((HERE / f"{module}.js").read_text("utf-8") for module in ("draw", view))
+    code = "\n".join(
+        (HERE / f"{module}.js").read_text("utf-8") for module in ("draw", "attention", view)
+    )
     style = (HERE / "explorer.css").read_text("utf-8")
     parts = {**traits, "_esm": code, "_css": style, "__module__": __name__}
     kind = type(f"{view.title()}View", (FrameView,), parts)
@@ -100,7 +125,10 @@ def explorer(
             for name in controls
         ],
         frames=numbers,
+        models=models,
+        vocabulary=list(VOCABULARY.tokens),
         numbers=packed.numbers,
+        weights=weights.numbers,
         **{name: position(control) for name, control in controls.items()},
     )
     for name, control in controls.items():
@@ -110,10 +138,29 @@ def explorer(
     return Explorer(f"{view}_explorer", controls, picture, still(frame(**start)))
 
 
-class Packer:
-    """Lays the tensors of all frames end to end in one buffer; equal tensors are stored once."""
+def page_weights(d_model: int, n_heads: int, reads_out: bool) -> Frame:
+    """What the page needs of a trained model to compute a sentence that a reader writes."""
+    model = load_trained(d_model, n_heads)
+    layers = {name: getattr(model.attention, f"w_{name}") for name in "qkvo"}
+    if reads_out:
+        layers |= {"who": model.to_who, "whom": model.to_whom}
+    return (
+        {"n_heads": n_heads, "table": model.embedding.table.weight}
+        | {f"w_{name}": layer.weight for name, layer in layers.items()}
+        | {f"b_{name}": layer.bias for name, layer in layers.items()}
+    )
 
-    def __init__(self) -> None:
+
+class Packer:
+    """Lays tensors end to end in one buffer; equal tensors are stored once.
+
+    Args:
+        dtype: how a number is stored. Frames are computed in float64 and rounded once, here, so
+            that the stored digits do not depend on the order in which a machine adds.
+    """
+
+    def __init__(self, dtype: str) -> None:
+        self.dtype = np.dtype(dtype)
         self.numbers = b""
         self._places: dict[tuple, int] = {}
 
@@ -125,12 +172,10 @@ class Packer:
         }
 
     def _place(self, tensor: Tensor) -> dict[str, Any]:
-        # Frames are computed in float64 and rounded once, here, so that the stored digits do not
-        # depend on the order in which a machine adds.
-        array = tensor.detach().to(torch.float32).contiguous().numpy()
-        data = (array + np.float32(0)).astype("<f4").tobytes()  # + 0 turns -0.0 into 0.0
+        array = tensor.detach().contiguous().numpy().astype(self.dtype)
+        data = (array + self.dtype.type(0)).tobytes()  # + 0 turns -0.0 into 0.0
         key = (data, array.shape)
         if key not in self._places:
-            self._places[key] = len(self.numbers) // 4
+            self._places[key] = len(self.numbers) // self.dtype.itemsize
             self.numbers += data
         return {"at": self._places[key], "shape": list(array.shape)}

@@ -1,6 +1,9 @@
 // The mask (1 = may attend), head 0's scores before and after it, and the weights, all with a row for each query; then the weights
 // of one query in every head. A forbidden cell has a stroke through it, whatever its colour.
 
+// A sentence of one's own may be shorter than the slider.
+const chosen = (frame, at) => Math.min(at.query, frame.queries.length - 1);
+
 const allowed = (frame, query, key) => frame.mask.data[query * frame.keys.length + key] === 1;
 
 // Draws a stroke through every forbidden cell of a matrix.
@@ -12,15 +15,49 @@ function strike(svg) {
 }
 
 export default explorer({
+  // The keys are the sentence; so are the queries, but in cross-attention.
+  compute({ tokens, ids }, at, model, { stored, read }) {
+    const cross = at.mask === "cross-attention";
+    const queries = cross ? stored.queries : tokens;
+    const project = (ids, name) => splitHeads(linear(embed(ids, model.table), model[`w_${name}`], model[`b_${name}`]), model.n_heads);
+    const q = project(cross ? read(queries) : ids, "q");
+    const k = project(ids, "k");
+    const padding = paddingMask(tokens);
+    const may = {
+      none: () => true,
+      padding,
+      causal: causalMask,
+      "padding and causal": (query, key) => padding(query, key) && causalMask(query, key),
+      "cross-attention": padding,
+    }[at.mask];
+    const scores = scaledScores(q, k);
+    const weights = maskedSoftmax(scores, may);
+    const [n, m] = [queries.length, tokens.length];
+    return {
+      queries,
+      keys: tokens,
+      shape: { none: null, padding: [1, 1, 1, m], "cross-attention": [1, 1, 1, m], causal: [n, m] }[at.mask] ?? (at.mask === "none" ? null : [1, 1, n, m]),
+      mask: filled(n, m, (r, c) => Number(may(r, c))),
+      scores: scores.at(0),
+      masked: filled(n, m, (r, c) => (may(r, c) ? scores.data[r * m + c] : -Infinity)),
+      weights: weights.at(0),
+      every: byQuery(weights),
+    };
+  },
+
+  // Two more tokens, so that there is something to mask.
+  prepare: (tokens) => [...tokens, PAD, PAD],
+
   status(frame, at) {
     const { queries, keys, every } = frame;
-    const seen = keys.filter((_, c) => allowed(frame, at.query, c)).length;
-    return `d_model ${at.d_model} · n_heads ${at.n_heads} · d_key ${at.d_model / every.shape[1]} · query "${queries[at.query]} ${at.query}" may attend to ${seen} of ${keys.length} keys`;
+    const query = chosen(frame, at);
+    const seen = keys.filter((_, c) => allowed(frame, query, c)).length;
+    return `d_model ${at.d_model} · n_heads ${at.n_heads} · d_key ${at.d_model / every.shape[1]} · query "${queries[query]} ${query}" may attend to ${seen} of ${keys.length} keys`;
   },
 
   draw(frame, at, room) {
     const { queries, keys, shape, mask, scores, masked, weights, every } = frame;
-    const query = Number(at.query);
+    const query = chosen(frame, at);
     const rows = queries.map((word, r) => (r === query ? `▸ ${word} ${r}` : `${word} ${r}`));
     const columns = keys.map((word, c) => `${word} ${c}`);
     const across = room >= 500 ? 2 : 1;
@@ -42,14 +79,14 @@ export default explorer({
     return (
       row(`Mask: ${at.mask}${same}`, [
         panel(`${shape ? `(${shape.join(", ")})` : "not given"}: 1 = may attend`, show("mask", mask, 1, "0")),
-        panel("scores of head 0", matrix({ name: "scores", tensor: scores, rows, columns, size })),
+        panel("scores of head 0", matrix({ name: "scores", tensor: scores, rows, columns, size }), "scores"),
       ]) +
       row("The mask acts on the scores, then softmax makes weights", [
-        panel("masked scores of head 0", show("masked", masked, scores.largest, "−∞")),
-        panel("weights of head 0: each row sums to 1", show("weights", weights, 1, "0")),
+        panel("masked scores of head 0", show("masked", masked, scores.largest, "−∞"), "scores"),
+        panel("weights of head 0: each row sums to 1", show("weights", weights, 1, "0"), "weights"),
       ]) +
       row(`One query, every head: the weights of "${queries[query]} ${query}"`, [
-        panel("each row sums to 1", show(`every ${query}`, every.at(query), 1, "0", { labels: heads, queryOf: () => query })),
+        panel("each row sums to 1", show(`every ${query}`, every.at(query), 1, "0", { labels: heads, queryOf: () => query }), "weights"),
       ])
     );
   },
@@ -57,7 +94,7 @@ export default explorer({
   describe({ name, r, c, value }, frame, at) {
     const { queries, keys } = frame;
     const one = name.startsWith("every");
-    const query = one ? Number(at.query) : r;
+    const query = one ? chosen(frame, at) : r;
     const who = `"${queries[query]} ${query}"`;
     const key = `"${keys[c]} ${c}"`;
     const may = allowed(frame, query, c);

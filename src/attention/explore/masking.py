@@ -6,9 +6,10 @@ import torch
 from ipywidgets import Dropdown, SelectionSlider
 
 from attention.dot_product import scaled_dot_product_attention
-from attention.example import SENTENCES, example_attention, running_example
+from attention.example import SENTENCES, running_example
 from attention.explore.controls import D_MODELS, N_HEADS, size_sliders
 from attention.explore.explorer import Explorer, Frame, explorer
+from attention.explore.trained_example import trained_example
 from attention.heads import split_heads
 from attention.masks import causal_mask, padding_mask
 from attention.plots import Picture, plot_matrices
@@ -19,9 +20,8 @@ KINDS = ("none", "padding", "causal", "padding and causal", "cross-attention")
 def masking_explorer(
     sentences: Sequence[str] = SENTENCES,
     *,
-    d_models: Sequence[int] = D_MODELS[:4],
+    d_models: Sequence[int] = D_MODELS,
     n_heads: Sequence[int] = N_HEADS,
-    seed: int = 0,
 ) -> Explorer:
     """Explore masks: the mask, head 0's scores with and without it, and the weights it leaves.
 
@@ -32,26 +32,24 @@ def masking_explorer(
             any. So do the queries, except in cross-attention, where they come from the first other
             sentence.
         d_models: the widths that the d_model slider offers.
-        n_heads: the head counts that the n_heads slider offers. A count that does not divide
-            d_model can be chosen: the picture then shows what ``MultiHeadAttention`` says.
-        seed: for the embedding table and the module's weights.
+        n_heads: the head counts that the n_heads slider offers. Where no model of a size was
+            trained, the picture says why.
 
     Returns:
         The explorer, with controls ``mask``, ``query``, ``d_model`` and ``n_heads``.
 
     """
-    first = running_example(d_models[0], sentences, seed=seed)
+    first = running_example(sentences=sentences)
     padded = (first.token_ids == first.vocabulary.pad_id).any(dim=1).tolist()
     keys_of = padded.index(True) if True in padded else 0
     other = next((i for i in range(len(sentences)) if i != keys_of), keys_of)
 
     def frame(mask: str, d_model: int, n_heads: int) -> Frame:
-        example = running_example(d_model, sentences, seed=seed)
+        example = trained_example(d_model, n_heads, sentences)
         queries_of = other if mask == "cross-attention" else keys_of
-        module = example_attention(d_model, n_heads, seed=seed)
-        x = example.x.double()
-        q = split_heads(module.w_q(x[[queries_of]]), n_heads)  # (1, heads, query, d_key)
-        k = split_heads(module.w_k(x[[keys_of]]), n_heads)  # (1, heads, key, d_key)
+        x = example.x
+        q = split_heads(example.attention.w_q(x[[queries_of]]), n_heads)  # (1, heads, query, d_key)
+        k = split_heads(example.attention.w_k(x[[keys_of]]), n_heads)  # (1, heads, key, d_key)
         length = x.shape[1]
         padding = padding_mask(example.token_ids[[keys_of]], example.vocabulary.pad_id)
         may = {

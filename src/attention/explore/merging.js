@@ -2,6 +2,22 @@
 // In the first two lines colour and digit say which token an entry belongs to.
 
 export default explorer({
+  compute({ tokens, ids }, at, model) {
+    const { heads, merged, output } = multiHeadAttention(embed(ids, model.table), model, paddingMask(tokens));
+    const unmoved = new Tensor(merged.shape, heads.data);
+    const index = new Tensor(heads.shape, heads.data.map((_, i) => i));
+    return {
+      tokens,
+      heads,
+      right: merged,
+      wrong: unmoved,
+      right_from: mergeHeads(index),
+      wrong_from: new Tensor(merged.shape, index.data),
+      right_output: output,
+      wrong_output: linear(unmoved, model.w_o, model.b_o),
+    };
+  },
+
   status(frame, at) {
     const [heads, length, d_key] = frame.heads.shape;
     const token = (from) => Math.floor(from / d_key) % length;
@@ -43,7 +59,7 @@ export default explorer({
         panel("wrong: no transpose", matrix({ name: "wrong", tensor: wrong, rows, size, bands: run, paint: (_, r, c) => entry(wrong_from.data[r * wrong.shape[1] + c]) })),
       ]) +
       row("After the output projection", [
-        panel("right", matrix({ name: "right_output", tensor: right_output, rows, size, largest })),
+        panel("right", matrix({ name: "right_output", tensor: right_output, rows, size, largest }), "output"),
         panel("wrong: another result, the same shape", matrix({ name: "wrong_output", tensor: wrong_output, rows, size, largest })),
       ])
     );

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from attention.example import SENTENCES, example_attention, running_example
+from attention.example import SENTENCES
 from attention.explore.controls import D_MODELS, N_HEADS, sentence_menu, size_sliders
 from attention.explore.explorer import Explorer, Frame, explorer
+from attention.explore.trained_example import trained_example
 from attention.masks import padding_mask
 from attention.plots import Picture, plot_matrices
 
@@ -14,28 +15,25 @@ def multihead_explorer(
     *,
     d_models: Sequence[int] = D_MODELS,
     n_heads: Sequence[int] = N_HEADS,
-    seed: int = 0,
 ) -> Explorer:
     """Explore ``MultiHeadAttention`` on whole sentences: the weights of every head, and the output.
 
-    Padding is masked. The weights are random, as in a model that has not been trained.
+    Padding is masked. The weights are those of the trained model.
 
     Args:
         sentences: one of them is shown at a time.
         d_models: the widths that the d_model slider offers.
-        n_heads: the head counts that the n_heads slider offers. A count that does not divide
-            d_model can be chosen: the picture then shows what ``MultiHeadAttention`` says.
-        seed: for the embedding table and the module's weights.
+        n_heads: the head counts that the n_heads slider offers. Where no model of a size was
+            trained, the picture says why.
 
     Returns:
         The explorer, with controls ``sentence``, ``d_model`` and ``n_heads``.
     """
 
     def frame(sentence: int, d_model: int, n_heads: int) -> Frame:
-        example = running_example(d_model, sentences, seed=seed)
-        module = example_attention(d_model, n_heads, seed=seed)
+        example = trained_example(d_model, n_heads, sentences)
         mask = padding_mask(example.token_ids, example.vocabulary.pad_id)
-        output, weights = module(example.x.double(), mask=mask)
+        output, weights = example.attention(example.x, mask=mask)
         return {
             "tokens": example.tokens[sentence],
             "weights": weights[sentence],

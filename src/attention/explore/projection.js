@@ -5,6 +5,27 @@ const LETTERS = ["q", "k", "v"];
 const count = (n) => n.toLocaleString("en-GB");
 
 export default explorer({
+  compute({ tokens, ids }, at, model) {
+    const x = embed(ids, model.table);
+    const d_model = x.shape[1];
+    const d_key = d_model / model.n_heads;
+    const bias = at.bias === "on";
+    const frame = { tokens, x };
+    for (const letter of LETTERS) {
+      const b = model[`b_${letter}`];
+      frame[letter] = linear(x, model[`w_${letter}`], bias && b);
+      if (bias) frame[`b_${letter}`] = new Tensor([1, d_model], b.data);
+    }
+    return {
+      ...frame,
+      d_key,
+      weights: d_model * d_model,
+      parameters: 3 * (d_model * d_model + bias * d_model),
+      head_weights: d_model * d_key,
+      head_parameters: 3 * (d_model * d_key + bias * d_key),
+    };
+  },
+
   status({ d_key, parameters }, at) {
     return `d_model ${at.d_model} · n_heads ${at.n_heads} · d_key ${d_key} · parameters of the three projections: ${count(parameters)} for every n_heads`;
   },
@@ -35,6 +56,7 @@ export default explorer({
         matrix({ name: letter, tensor: frame[letter], rows, size, high, bands, largest, paint }) +
           // As wide a label as the tokens have, so that its columns stand under theirs.
           (bias ? matrix({ name: `b_${letter}`, tensor: bias, rows: [`+ b_${letter}`.padStart(Math.max(...rows.map((r) => r.length)))], size, high, largest, paint }) : ""),
+        letter,
       );
     });
 

@@ -7,6 +7,27 @@ const MEASURES = ["spread of the scores", "largest weight", "entropy in nats", "
 // The chosen divisor's place among them.
 const chosen = (at) => DIVISORS.indexOf(at.divisor);
 
+// As `statistics` of scaling.py: the spread of the scores within a row; means of the largest weight, the entropy and the
+// gradient norm, over all rows.
+function statistics(scores, weights) {
+  const [heads, queries, keys] = scores.shape;
+  const rows = range(heads * queries).map((row) => {
+    const score = scores.data.slice(row * keys, (row + 1) * keys);
+    const a = Array.from(weights.data.slice(row * keys, (row + 1) * keys));
+    const mean = score.reduce((x, y) => x + y) / keys;
+    let jacobian = 0;
+    for (const [i, ai] of a.entries()) for (const [j, aj] of a.entries()) jacobian += ((i === j) * ai - ai * aj) ** 2;
+    return [
+      score.reduce((sum, s) => sum + (s - mean) ** 2, 0) / keys,
+      Math.max(...a),
+      a.reduce((sum, x) => sum - (x && x * Math.log(x)), 0),
+      Math.sqrt(jacobian),
+    ];
+  });
+  const [variance, ...others] = range(4).map((i) => rows.reduce((sum, row) => sum + row[i], 0) / rows.length);
+  return [Math.sqrt(variance), ...others];
+}
+
 // One measure as four bars, one for each divisor. `cap` is as long as the longest bar can be; the dashed line
 // stands where all keys have the same weight.
 function bars({ name, tensor, cap, equal, room, marked }) {
@@ -29,6 +50,25 @@ function bars({ name, tensor, cap, equal, room, marked }) {
 }
 
 export default explorer({
+  compute({ tokens, ids }, at, model) {
+    const x = embed(ids, model.table);
+    const [q, k] = ["q", "k"].map((name) => splitHeads(linear(x, model[`w_${name}`], model[`b_${name}`]), model.n_heads));
+    const d_key = q.shape[2];
+    const divisors = [1, Math.sqrt(d_key), d_key, Math.sqrt(x.shape[1])];
+    const unscaled = scaledScores(q, k, 1);
+    const weights = divisors.map((by) => maskedSoftmax(times(unscaled, 1 / by)));
+    const measured = divisors.map((by, i) => statistics(times(unscaled, 1 / by), weights[i]));
+    const length = tokens.length;
+    return {
+      tokens,
+      divisors,
+      equal: [0, 1 / length, Math.log(length), Math.sqrt(length - 1) / length],
+      unscaled: byQuery(unscaled),
+      ...Object.fromEntries(weights.map((a, i) => [`weights${i}`, byQuery(a)])),
+      measured: new Tensor([4, 4, 1], Float64Array.from(range(16), (i) => measured[i % 4][Math.floor(i / 4)])),
+    };
+  },
+
   status({ measured, divisors }, at) {
     const largest = measured.at(1).data;
     return `d_model ${at.d_model} · n_heads ${at.n_heads} · d_key ${divisors[2]} · mean largest weight: ${number(largest[0])} unscaled, ${number(largest[chosen(at)])} divided by ${at.divisor}`;
@@ -37,6 +77,7 @@ export default explorer({
   draw(frame, at, room) {
     const { tokens, unscaled, divisors, equal, measured } = frame;
     const by = chosen(at);
+    const query = Math.min(at.query, tokens.length - 1); // a sentence of one's own may be shorter than the slider
     const heads = unscaled.shape[1];
     const named = Array.from({ length: heads }, (_, i) => `head ${i}`);
     const columns = tokens.map((word, i) => `${word} ${i}`);
@@ -46,8 +87,8 @@ export default explorer({
     const size = cellSize(share, tokens.length, rows, { most: 32 });
     const show = (name, tensor, largest, digits) =>
       matrix({
-        name: `${name} ${at.query}`,
-        tensor: tensor.at(at.query),
+        name: `${name} ${query}`,
+        tensor: tensor.at(query),
         rows,
         columns,
         size,
@@ -58,10 +99,10 @@ export default explorer({
     const wide = room > 620 ? Math.floor((room - 20) / 2) : Math.min(room, 420);
     const count = `${heads} ${heads === 1 ? "head" : "heads"} × ${tokens.length} queries`;
     return (
-      row(`Query "${tokens[at.query]} ${at.query}" against every key, a row for each head`, [
-        panel("unscaled scores q·k", show("unscaled", unscaled, unscaled.largest, 1)),
-        panel("weights, ÷ nothing", show("weights0", frame.weights0, 1)),
-        panel(`weights, ÷ ${at.divisor} = ${number(divisors[by])}`, show(`weights${by}`, frame[`weights${by}`], 1)),
+      row(`Query "${tokens[query]} ${query}" against every key, a row for each head`, [
+        panel("unscaled scores q·k", show("unscaled", unscaled, unscaled.largest, 1), "scores"),
+        panel("weights, ÷ nothing", show("weights0", frame.weights0, 1), "weights"),
+        panel(`weights, ÷ ${at.divisor} = ${number(divisors[by])}`, show(`weights${by}`, frame[`weights${by}`], 1), "weights"),
       ]) +
       row(
         `The whole sentence, ${count}, divided by …`,

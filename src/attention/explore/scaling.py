@@ -8,9 +8,10 @@ from ipywidgets import Dropdown, SelectionSlider
 from torch import Tensor
 
 from attention.dot_product import scaled_dot_product_attention
-from attention.example import SENTENCES, example_attention, running_example
-from attention.explore.controls import sentence_menu, size_sliders
+from attention.example import SENTENCES, running_example
+from attention.explore.controls import D_MODELS, N_HEADS, sentence_menu, size_sliders
 from attention.explore.explorer import Explorer, Frame, explorer
+from attention.explore.trained_example import trained_example
 from attention.heads import split_heads
 from attention.plots import Picture, plot_matrices
 
@@ -20,9 +21,8 @@ DIVISORS = ("nothing", "√d_key", "d_key", "√d_model")
 def scaling_explorer(
     sentences: Sequence[str] = SENTENCES,
     *,
-    d_models: Sequence[int] = (8, 16, 32, 64, 96),
-    n_heads: Sequence[int] = (1, 2, 3, 4),
-    seed: int = 0,
+    d_models: Sequence[int] = D_MODELS,
+    n_heads: Sequence[int] = N_HEADS,
 ) -> Explorer:
     """Explore the scaling of scores: weights with the chosen divisor beside weights without one.
 
@@ -34,25 +34,23 @@ def scaling_explorer(
 
     Args:
         sentences: one of them is shown at a time.
-        d_models: the widths that the d_model slider offers. They reach further than in the other
-            explorers, since the effect grows with d_key.
-        n_heads: the head counts that the n_heads slider offers. A count that does not divide
-            d_model can be chosen: the picture then shows what ``MultiHeadAttention`` says.
-        seed: for the embedding table, for W_q and for W_k.
+        d_models: the widths that the d_model slider offers.
+        n_heads: the head counts that the n_heads slider offers. Where no model of a size was
+            trained, the picture says why.
 
     Returns:
         The explorer, with controls ``sentence``, ``query``, ``d_model``, ``n_heads`` and
-        ``divisor``. It starts at d_model 64 with 4 heads, or at the first pair offered that is
-        allowed.
+        ``divisor``.
 
     """
+    length = len(running_example(sentences=sentences).tokens[0])
+    query = min(2, length - 1)  # the one that is shown at first
 
     def frame(sentence: int, d_model: int, n_heads: int) -> Frame:
-        example = running_example(d_model, sentences, seed=seed)
-        module = example_attention(d_model, n_heads, seed=seed)
-        x = example.x[[sentence]].double()
-        q = split_heads(module.w_q(x), n_heads)
-        k = split_heads(module.w_k(x), n_heads)
+        example = trained_example(d_model, n_heads, sentences)
+        x = example.x[[sentence]]
+        q = split_heads(example.attention.w_q(x), n_heads)
+        k = split_heads(example.attention.w_k(x), n_heads)
         d_key = q.shape[-1]
         divisors = (1.0, math.sqrt(d_key), float(d_key), math.sqrt(d_model))
         unscaled = (q @ k.transpose(-2, -1))[0]  # (heads, query, key)
@@ -73,22 +71,20 @@ def scaling_explorer(
 
     def still(frame: Frame) -> Picture:
         tokens, (_, by, *_) = frame["tokens"], frame["divisors"]
-        alone, scaled = frame["weights0"][0], frame["weights1"][0]
+        alone, scaled = frame["weights0"][query], frame["weights1"][query]
         return plot_matrices(
             {"divided by nothing": alone, f"divided by √d_key = {by:.2f}": scaled},
             rows=[f"head {i}" for i in range(len(alone))],
             columns=tokens,
             signed=False,
-            alt=f"The weights that the query {tokens[0]} gives to its {len(tokens)} keys, one row "
-            "for each head. Left, without scaling, a few keys have most of the weight. Right, "
-            "divided by the root of d_key, the weight is spread over all keys.",
+            alt=f"The weights that the query {tokens[query]} gives to its {len(tokens)} keys, one "
+            "row for each head: left without scaling, right divided by the root of d_key.",
         )
 
-    length = len(running_example(d_models[0], sentences, seed=seed).tokens[0])
     controls = {
         "sentence": sentence_menu(sentences),
-        "query": SelectionSlider(options=range(length), value=0, description="query"),
-        **size_sliders(d_models, n_heads, start=(64, 4)),
+        "query": SelectionSlider(options=range(length), value=query, description="query"),
+        **size_sliders(d_models, n_heads),
         "divisor": Dropdown(options=DIVISORS[1:], value="√d_key", description="divide by"),
     }
     return explorer("scaling", controls, frame, still)

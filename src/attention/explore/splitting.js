@@ -2,6 +2,20 @@
 // Colour and digit say which token an entry came from.
 
 export default explorer({
+  compute({ tokens, ids }, at, model) {
+    const q = linear(embed(ids, model.table), model.w_q, model.b_q);
+    const index = filled(...q.shape, (r, c) => r * q.shape[1] + c);
+    const unmoved = [model.n_heads, q.shape[0], q.shape[1] / model.n_heads];
+    return {
+      tokens,
+      q,
+      right: splitHeads(q, model.n_heads),
+      wrong: new Tensor(unmoved, q.data),
+      right_from: splitHeads(index, model.n_heads),
+      wrong_from: new Tensor(unmoved, index.data),
+    };
+  },
+
   status(frame, at) {
     const mixed = new Set();
     frame.wrong_from.data.forEach((from, i) => {
@@ -38,7 +52,7 @@ export default explorer({
       );
     return (
       row(`Q, (${tokens.length}, ${width}): a row for each token`, [
-        panel("columns belong to heads", matrix({ name: "q", tensor: q, rows, size, high: Math.max(size, 14), bands, paint: (_, r, c) => entry(r * width + c) })),
+        panel("columns belong to heads", matrix({ name: "q", tensor: q, rows, size, high: Math.max(size, 14), bands, paint: (_, r, c) => entry(r * width + c) }), "q"),
       ]) +
       row(`Right: view, then transpose. ${heads} × (${tokens.length}, ${d_key})`, split("right", right, right_from)) +
       row("Wrong: view alone. The same shape, other contents", split("wrong", wrong, wrong_from))

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import torch
 
-from attention.example import SENTENCES, example_attention, running_example
+from attention.example import SENTENCES
 from attention.explore.controls import D_MODELS, N_HEADS, sentence_menu, size_sliders
 from attention.explore.explorer import Explorer, Frame, explorer
+from attention.explore.trained_example import trained_example
 from attention.heads import split_heads
 from attention.plots import Picture, plot_matrices
 
@@ -16,7 +17,6 @@ def splitting_explorer(
     *,
     d_models: Sequence[int] = D_MODELS,
     n_heads: Sequence[int] = N_HEADS,
-    seed: int = 0,
 ) -> Explorer:
     """Explore ``split_heads``: which entry of Q lands in which head, for every d_model and n_heads.
 
@@ -25,7 +25,6 @@ def splitting_explorer(
         d_models: the widths that the d_model slider offers.
         n_heads: the head counts that the n_heads slider offers. A count that does not divide
             d_model can be chosen: the picture then shows what ``split_heads`` says.
-        seed: for the embedding table and for W_q.
 
     Returns:
         The explorer, with controls ``sentence``, ``d_model`` and ``n_heads``.
@@ -33,9 +32,8 @@ def splitting_explorer(
     """
 
     def frame(sentence: int, d_model: int, n_heads: int) -> Frame:
-        example = running_example(d_model, sentences, seed=seed)
-        # One head, so that the message for a forbidden pair is that of split_heads.
-        q = example_attention(d_model, 1, seed=seed).w_q(example.x[[sentence]].double())
+        example = trained_example(d_model, n_heads, sentences)
+        q = example.attention.w_q(example.x[[sentence]])
         # The same two operations on the positions 0, 1, 2, … of Q show where each entry goes.
         index = torch.arange(q.numel(), dtype=q.dtype).view(q.shape)
         wrong = (1, n_heads, q.shape[1], d_model // n_heads)
@@ -49,14 +47,20 @@ def splitting_explorer(
         }
 
     def still(frame: Frame) -> Picture:
-        heads = {f"head {i}": q for i, q in enumerate(frame["right"])}
-        mixed = {f"view only, head {i}": q for i, q in enumerate(frame["wrong"])}
+        parts = {
+            f"{title}head {i}": (frame[name][i], frame[f"{name}_from"][i])
+            for title, name in (("", "right"), ("view only, ", "wrong"))
+            for i in range(len(frame["right"]))
+        }
+        width = frame["q"].shape[1]
         return plot_matrices(
-            heads | mixed,
-            rows=frame["tokens"],
-            per_line=len(heads),
-            alt="Two rows of matrices, one matrix for each head. Above, split_heads: the rows of "
-            "every head are tokens. Below, view alone: the same numbers, in other rows.",
+            {title: q for title, (q, _) in parts.items()},
+            rows=[f"{token} {i}" for i, token in enumerate(frame["tokens"])],
+            per_line=len(frame["right"]),
+            origins={title: (index // width).long() for title, (_, index) in parts.items()},
+            alt="Two rows of matrices, one matrix for each head; colour and digit say which token "
+            "an entry comes from. Above, split_heads: every row holds its own token's entries. "
+            "Below, view alone: most rows hold those of another token.",
         )
 
     controls = {

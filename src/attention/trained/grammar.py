@@ -3,7 +3,8 @@
 Each has one verb. Somebody acts, and mostly it is done to somebody or something: "the cat saw the
 other cat". In the passive the two change places: "the ball was chased by a dog". A place that plays
 no part may stand beside a noun: "the dog near the house". Order and a few small words decide who
-and whom; what a noun means does not, and balls chase dogs as often as dogs chase balls.
+and whom; what a noun means does not, and balls chase dogs as often as dogs chase balls. One noun in
+33 is a word that the model does not know.
 """
 
 import random
@@ -24,19 +25,22 @@ NOUNS = (
 PLURALS = ("birds", "children", "dogs")
 ADJECTIVES = ("red", "other", "small", "old", "young", "big", "white", "black")
 PLACES = ("house", "river", "tree", "hill")
-# The past tense is the participle of the passive too, but for one.
-REGULAR = ("chased", "watched", "found", "followed", "heard", "pushed", "carried", "helped")
-VERBS = {verb: verb for verb in REGULAR} | {"saw": "seen"}
+# Verbs with the participles of their passives. In three of them, the two are one word.
+VERBS = {
+    "chased": "chased", "followed": "followed", "found": "found",
+    "saw": "seen", "took": "taken", "drew": "drawn", "knew": "known", "bit": "bitten",
+    "hid": "hidden",
+}  # fmt: skip
+PARTICIPLES = tuple(participle for verb, participle in VERBS.items() if participle != verb)
 ALONE = ("sing", "sleep", "run")  # verbs with nobody whom it is done to
 TIMES = ("dawn", "night", "noon")
 NOBODY = "nobody"
-SMALL = ("the", "a", "was", "by", "near", "at")
+SMALL = ("the", "a", "an", "was", "by", "near", "at", ".")
 
 # One for all models: an id is the same word everywhere.
-VOCABULARY = Vocabulary(
-    [[*NOUNS, *PLURALS, *ADJECTIVES, *PLACES, *VERBS, "seen", *ALONE, *TIMES, *SMALL, NOBODY]]
-)
-LONGEST = 18  # tokens: two nouns, each with its adjective and place, and a passive between them
+WORDS = (*NOUNS, *PLURALS, *ADJECTIVES, *PLACES, *VERBS, *PARTICIPLES, *ALONE, *TIMES, *SMALL)
+VOCABULARY = Vocabulary([[*WORDS, NOBODY]])
+LONGEST = 18  # tokens; the longest that is drawn has 16
 
 
 class Sentence(NamedTuple):
@@ -66,7 +70,8 @@ class Batch(NamedTuple):
     Attributes:
         token_ids: (batch, seq), padded.
         verb: (batch,), the verb's place.
-        who, whom: (batch,), the ids of the answers.
+        who: (batch,), the id of the word that acts.
+        whom: (batch,), the id of the word that it is done to.
     """
 
     token_ids: Int64[Tensor, "batch seq"]
@@ -89,25 +94,26 @@ def draw_sentence(rng: random.Random, *, passive: bool, places: bool) -> Sentenc
 
     def noun_phrase() -> tuple[list[str], int]:
         adjective = [rng.choice(ADJECTIVES)] if rng.random() < 0.4 else []
-        # No "an": it would be another word for "a".
-        article = "the" if adjective and adjective[0][0] in "aeiou" else rng.choice(("the", "a"))
-        words = [article, *adjective, rng.choice(NOUNS)]
+        words = [*adjective, rng.choice((*NOUNS, Vocabulary.unk))]
+        words = [rng.choice(("the", "an" if words[0][0] in "aeiou" else "a")), *words]
         noun = len(words) - 1
         if places and rng.random() < 0.25:
             words += ["near", "the", rng.choice(PLACES)]
         return words, noun
 
+    end = ["."] if rng.random() < 0.2 else []
     if rng.random() < 0.08:
-        return Sentence(
-            [rng.choice(PLURALS), rng.choice(ALONE), "at", rng.choice(TIMES)], 1, 0, None
-        )
+        words = [rng.choice(PLURALS), rng.choice(ALONE), "at", rng.choice(TIMES)]
+        return Sentence(words + end, 1, 0, None)
     (first, first_noun), (second, second_noun) = noun_phrase(), noun_phrase()
     verb = rng.choice(list(VERBS))
     if passive and rng.random() < 0.5:
         words = [*first, "was", VERBS[verb], "by"]
-        return Sentence([*words, *second], len(first) + 1, len(words) + second_noun, first_noun)
+        sentence = [*words, *second, *end]
+        return Sentence(sentence, len(first) + 1, len(words) + second_noun, first_noun)
     words = [*first, verb]
-    return Sentence([*words, *second], len(first), first_noun, len(words) + second_noun)
+    sentence = [*words, *second, *end]
+    return Sentence(sentence, len(first), first_noun, len(words) + second_noun)
 
 
 def draw_sentences(count: int, *, passive: bool, places: bool, seed: int) -> list[Sentence]:
@@ -126,14 +132,27 @@ def draw_sentences(count: int, *, passive: bool, places: bool, seed: int) -> lis
         >>> from attention.trained.grammar import draw_sentences
         >>> sentence = draw_sentences(1, passive=True, places=False, seed=1)[0]
         >>> " ".join(sentence.tokens), sentence.answers
-        ('the baker was followed by a black kite', ('kite', 'baker'))
+        ('the baker knew a book .', ('baker', 'book'))
     """
     rng = random.Random(seed)
     return [draw_sentence(rng, passive=passive, places=places) for _ in range(count)]
 
 
 def encode(sentences: list[Sentence]) -> Batch:
-    """Look up the ids of the words and of the answers."""
+    """Look up the ids of the words and of the answers, (batch, seq) and (batch,).
+
+    Args:
+        sentences: as `draw_sentences` returns them.
+
+    Source:
+        This book's own.
+
+    Example:
+        >>> from attention.trained.grammar import draw_sentences, encode
+        >>> batch = encode(draw_sentences(3, passive=False, places=False, seed=1))
+        >>> batch.token_ids.shape, batch.verb
+        (torch.Size([3, 6]), tensor([2, 3, 1]))
+    """
     who, whom = zip(*(sentence.answers for sentence in sentences), strict=True)
     return Batch(
         VOCABULARY.encode_batch([sentence.tokens for sentence in sentences]),
@@ -144,6 +163,18 @@ def encode(sentences: list[Sentence]) -> Batch:
 
 
 def find_verb(tokens: list[str]) -> int | None:
-    """The place of the first verb among the words of a sentence; None where there is none."""
+    """Find the place of the first verb among the words of a sentence; None where there is none.
+
+    Args:
+        tokens: the words, seq of them.
+
+    Source:
+        This book's own.
+
+    Example:
+        >>> from attention.trained.grammar import find_verb
+        >>> find_verb(["the", "cat", "saw", "the", "other", "cat"])
+        2
+    """
     verbs = {*VERBS, *VERBS.values(), *ALONE}
     return next((i for i, token in enumerate(tokens) if token in verbs), None)

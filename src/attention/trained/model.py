@@ -55,6 +55,26 @@ class WhoAndWhom(nn.Module):
         self.to_who = nn.Linear(d_model, vocab_size)
         self.to_whom = nn.Linear(d_model, vocab_size)
 
+    def embed(self, token_ids: Int64[Tensor, "batch seq"]) -> Float[Tensor, "batch seq d_model"]:
+        """Make X: the words, and their positions added.
+
+        Args:
+            token_ids: (batch, seq), at most `LONGEST` tokens, padded.
+        """
+        return self.positional_encoding(self.embedding(token_ids))
+
+    def read(
+        self, output: Float[Tensor, "batch seq d_model"], verb: Int64[Tensor, " batch"]
+    ) -> tuple[Float[Tensor, "batch vocab_size"], Float[Tensor, "batch vocab_size"]]:
+        """Read who and whom, a logit for every word, off the verb's row of the output.
+
+        Args:
+            output: (batch, seq, d_model), what attention returns.
+            verb: (batch,), the place of each sentence's verb.
+        """
+        row = output[torch.arange(len(verb), device=verb.device), verb]  # (batch, d_model)
+        return self.to_who(row), self.to_whom(row)
+
     def forward(
         self, token_ids: Int64[Tensor, "batch seq"], verb: Int64[Tensor, " batch"]
     ) -> Answer:
@@ -64,8 +84,6 @@ class WhoAndWhom(nn.Module):
             token_ids: (batch, seq), at most `LONGEST` tokens, padded.
             verb: (batch,), the place of each sentence's verb.
         """
-        x = self.positional_encoding(self.embedding(token_ids))
         mask = padding_mask(token_ids, VOCABULARY.pad_id)
-        output, weights = self.attention(x, mask=mask)
-        row = output[torch.arange(len(verb), device=verb.device), verb]  # (batch, d_model)
-        return Answer(self.to_who(row), self.to_whom(row), weights)
+        output, weights = self.attention(self.embed(token_ids), mask=mask)
+        return Answer(*self.read(output, verb), weights)

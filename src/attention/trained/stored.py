@@ -1,10 +1,17 @@
 """The trained weights that the book shows, by (d_model, n_heads): small files beside this one."""
 
+import json
 from pathlib import Path
+from typing import NamedTuple
 
+import torch
+from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
+from attention.arguments import require_n_heads
 from attention.trained.model import WhoAndWhom
+from attention.trained.training import Head
+from attention.trained.variants import VARIANTS
 
 WEIGHTS = Path(__file__).parent / "weights"
 
@@ -20,18 +27,21 @@ def stored() -> list[tuple[int, int]]:
         >>> (8, 2) in stored()
         True
     """
-    return sorted(tuple(map(int, path.stem.split("x"))) for path in WEIGHTS.glob("*.safetensors"))
+    pairs = [path.stem.split("x") for path in WEIGHTS.glob("*.safetensors") if "-" not in path.stem]
+    return sorted((int(d_model), int(n_heads)) for d_model, n_heads in pairs)
 
 
-def load_trained(d_model: int = 8, n_heads: int = 2) -> WhoAndWhom:
+def load_trained(d_model: int = 8, n_heads: int = 2, variant: str | None = None) -> WhoAndWhom:
     """Load a trained model, in evaluation mode.
 
     Args:
         d_model: the width of a word's vector.
         n_heads: how many heads; (d_model, n_heads) is one of the pairs that `stored` lists.
+        variant: one of `VARIANTS`, which were trained with one thing changed, at d_model 8 with 2
+            heads; None for the model itself.
 
     Raises:
-        ValueError: no weights are stored for this pair.
+        ValueError: n_heads does not divide d_model, or no weights are stored for this pair.
 
     Source:
         This book's own.
@@ -46,22 +56,69 @@ def load_trained(d_model: int = 8, n_heads: int = 2) -> WhoAndWhom:
         >>> VOCABULARY.decode([answer.who.argmax().item(), answer.whom.argmax().item()])
         ['dog', 'ball']
     """
+    require_n_heads(d_model, n_heads)
     if (d_model, n_heads) not in stored():
         raise ValueError(
             f"no weights are stored for d_model={d_model} and n_heads={n_heads}; "
             f"(d_model, n_heads) can be {', '.join(map(str, stored()))}"
         )
-    model = WhoAndWhom(d_model, n_heads)
-    model.load_state_dict(load_file(path(d_model, n_heads)))
+    with torch.random.fork_rng(devices=[]):  # its first weights are drawn, and not used
+        model = WhoAndWhom(d_model, n_heads)
+    if variant is not None:
+        if not path(d_model, n_heads, variant).exists():
+            raise ValueError(
+                f"no weights are stored for the variant {variant!r} at d_model={d_model} and "
+                f"n_heads={n_heads}; at d_model=8 and n_heads=2 it can be {', '.join(VARIANTS)}"
+            )
+        VARIANTS[variant](model)
+    weights = load_file(path(d_model, n_heads, variant))
+    model.load_state_dict({name: tensor.float() for name, tensor in weights.items()})
     return model.eval()
 
 
-def store(model: WhoAndWhom) -> None:
-    """Write the weights of a model, which `load_trained` reads."""
-    d_model, n_heads = model.attention.d_model, model.attention.n_heads
+class Measured(NamedTuple):
+    """What training measured of a stored model, on 4,000 new sentences.
+
+    Attributes:
+        accuracy: the share of them of which both answers are right.
+        roles: for each head, the mean share of the verb's weight on who and on whom.
+    """
+
+    accuracy: float
+    roles: list[Head]
+
+
+def measured(d_model: int, n_heads: int) -> Measured:
+    """Read what `make train` measured of a stored model.
+
+    Source:
+        This book's own.
+
+    Example:
+        >>> from attention.trained.stored import measured
+        >>> measured(8, 2).accuracy > 0.99
+        True
+    """
+    with safe_open(path(d_model, n_heads), framework="pt") as file:
+        told = file.metadata()
+    return Measured(
+        json.loads(told["accuracy"]), [Head(*pair) for pair in json.loads(told["roles"])]
+    )
+
+
+def store(
+    model: WhoAndWhom, accuracy: float, roles: list[Head], variant: str | None = None
+) -> None:
+    """Write the weights of a model in half precision, which `train` has rounded them to."""
+    told = {
+        "accuracy": json.dumps(round(accuracy, 4)),
+        "roles": json.dumps([[round(share, 3) for share in head] for head in roles]),
+    }
+    weights = {name: tensor.to(torch.float16) for name, tensor in model.state_dict().items()}
     WEIGHTS.mkdir(exist_ok=True)
-    save_file(model.state_dict(), path(d_model, n_heads))
+    save_file(weights, path(model.attention.d_model, model.attention.n_heads, variant), told)
 
 
-def path(d_model: int, n_heads: int) -> Path:
-    return WEIGHTS / f"{d_model}x{n_heads}.safetensors"
+def path(d_model: int, n_heads: int, variant: str | None = None) -> Path:
+    ending = "" if variant is None else f"-{variant}"
+    return WEIGHTS / f"{d_model}x{n_heads}{ending}.safetensors"

@@ -10,13 +10,16 @@ from torch.nn import functional as F
 
 from attention import causal_mask, checks, scaled_dot_product_attention
 from attention.checks import (
+    attention_weights,
     causal,
     dot_product,
+    find_by,
     merging,
     multihead,
     padding,
     projection,
     splitting,
+    step_matrix,
 )
 from attention.checks.examining import examine
 from attention.checks.multihead_bank import whole
@@ -25,7 +28,18 @@ pytestmark = pytest.mark.usefixtures("as_a_reader")
 
 TASKS = [
     module.TASK
-    for module in (projection, splitting, merging, dot_product, padding, causal, multihead)
+    for module in (
+        step_matrix,
+        projection,
+        splitting,
+        merging,
+        attention_weights,
+        find_by,
+        dot_product,
+        padding,
+        causal,
+        multihead,
+    )
 ]
 MISTAKES = [
     pytest.param(task, mistake, id=f"{task.name}-{mistake.name}")
@@ -73,6 +87,45 @@ def test_no_two_axes_of_a_case_agree_by_accident(task):
 
 
 # What a learner would write; the bank has other code for it.
+
+
+def test_step_matrix():
+    def textbook(k, d_model):
+        matrix = torch.zeros(d_model, d_model)
+        for i in range(0, d_model, 2):
+            a = k / 10000 ** (i / d_model)
+            matrix[i, i] = matrix[i + 1, i + 1] = math.cos(a)
+            matrix[i, i + 1], matrix[i + 1, i] = -math.sin(a), math.sin(a)
+        return matrix
+
+    def exponent(i):
+        def function(k, d_model):
+            angles = [k / 10000 ** i(hand, d_model) for hand in range(d_model // 2)]
+            blocks = [[[math.cos(a), math.sin(a)], [-math.sin(a), math.cos(a)]] for a in angles]
+            return torch.block_diag(*torch.tensor(blocks))
+
+        return function
+
+    def in_halves(k, d_model):
+        a = k / 10000 ** (torch.arange(0, d_model, 2) / d_model)
+        s, c = a.sin().diag(), a.cos().diag()
+        return torch.cat([torch.cat([c, s], dim=1), torch.cat([-s, c], dim=1)])
+
+    named = {
+        textbook: "transposed",
+        exponent(lambda hand, d_model: hand / d_model): "hands_counted",
+        exponent(lambda hand, d_model: 2 * (hand + 1) / d_model): "counted_from_one",
+        exponent(lambda hand, d_model: hand / (d_model // 2 - 1)): "spread_to_the_end",
+        exponent(lambda hand, d_model: 0): "one_speed",
+        in_halves: "halves",
+        lambda k, d_model: torch.eye(d_model): "identity",
+    }
+    for function, name in named.items():
+        assert checks.check_step_matrix(function).mistakes == (name,)
+    told = " ".join(checks.check_step_matrix(textbook).paragraphs)
+    k = step_matrix.TASK.cases(checks.inputs.Numbers(0))[0].inputs["k"]
+    assert f"PE(0) becomes {-math.sin(k):.2f}, {math.cos(k):.2f}, … with yours" in told
+    assert f"PE({k}) begins with {math.sin(k):.2f}, {math.cos(k):.2f}." in told
 
 
 def test_projection():
@@ -130,6 +183,96 @@ def test_merge_heads():
     assert checks.check_merge_heads(joined).mistakes == ("not_transposed",)
     assert checks.check_merge_heads(looped).mistakes == ("added_up",)
     assert checks.check_merge_heads(side_by_side).mistakes == ("sentences_joined",)
+
+
+def test_attention_weights():
+    def by_hand(query, key, divide=math.sqrt, shift=True, dim=-1):
+        scores = torch.einsum("bhqd,bhkd->bhqk", query, key) / divide(query.size(-1))
+        if shift:
+            scores = scores - scores.max(dim=dim, keepdim=True).values
+        powers = torch.exp(scores)
+        return powers / powers.sum(dim, keepdim=True)
+
+    named = {
+        "not_scaled": lambda q, k: by_hand(q, k, divide=lambda d_key: 1),
+        "divided_by_d_key": lambda q, k: by_hand(q, k, divide=lambda d_key: d_key),
+        "softmax_over_queries": lambda q, k: by_hand(q, k, dim=2),
+        "softmax_over_heads": lambda q, k: by_hand(q, k, dim=1),
+        "exp_overflows": lambda q, k: by_hand(q, k, shift=False),
+        "no_softmax": lambda q, k: torch.einsum("bhqd,bhkd->bhqk", q / q.size(-1) ** 0.5, k),
+        "query_and_key_swapped": lambda q, k: by_hand(k, q),
+    }
+    for name, function in named.items():
+        assert checks.check_attention_weights(function).mistakes == (name,)
+    told = " ".join(checks.check_attention_weights(named["no_softmax"]).paragraphs)
+    inputs = checks.attention_weights.TASK.cases(checks.inputs.Numbers(0))[0].inputs
+    total = named["no_softmax"](*inputs.values())[0, 0, 0].sum()
+    assert f"Your first row sums to {total:.2f}." in told
+
+
+def places(by, *, size=10.0, d_key=None):
+    """W_q and W_k as a learner writes them, who asks for so many places further."""
+
+    def function(words, n_positions):
+        here = torch.arange(max(0, -by), n_positions - max(0, by))
+        w_q = torch.zeros(len(words) + n_positions, d_key or n_positions)
+        w_k = torch.zeros(len(words) + n_positions, d_key or n_positions)
+        w_q[len(words) + here, here + by] = size
+        w_k[len(words) + here, here] = w_k[len(words) + here + by, here + by] = size
+        return w_q, w_k
+
+    return function
+
+
+def test_find_by():
+    def swapped(words, n_positions):
+        return places(2)(words, n_positions)[::-1]
+
+    def the_word_by(words, n_positions):
+        w_q = torch.zeros(len(words) + n_positions, 1)
+        w_k = torch.zeros(len(words) + n_positions, 1)
+        w_q[[words.index(word) for word in ("chased", "seen", "followed", "found")]] = 10.0
+        w_k[words.index("by")] = 10.0
+        return w_q, w_k
+
+    def out_of_range(words, n_positions):
+        w_q = torch.zeros(len(words) + n_positions, n_positions)
+        for i in range(n_positions):
+            w_q[len(words) + i, i + 2] = 10.0
+        return w_q, w_q
+
+    named = {
+        swapped: "two_places_back",
+        the_word_by: "at_by",
+        out_of_range: "past_the_end",
+        places(1): "at_by",
+        places(0): "at_itself",
+        places(3): "three_places_further",
+        places(2, size=1.0): "too_small",
+        places(2, size=0.0): "all_alike",
+        lambda *sizes: (places(2)(*sizes)[0], -places(2)(*sizes)[1]): "lowest_score",
+    }
+    for function, name in named.items():
+        assert checks.check_find_by(function).mistakes == (name,)
+    told = " ".join(checks.check_find_by(places(2, size=2.0)).paragraphs)
+    share = 1 / (1 + 5 * math.exp(-4 / 3))  # five other words, and 9 columns
+    assert f"{share:.2f} to dogs" in told
+    unnamed = checks.check_find_by(places(-1))
+    assert unnamed.mistakes == ()
+    assert "1.00 to was" in " ".join(unnamed.paragraphs)
+
+
+def test_matrices_that_do_not_fit():
+    def told(w_q, w_k):
+        result = checks.check_find_by(lambda words, n_positions: (w_q, w_k))
+        assert not result.passed
+        return " ".join(result.paragraphs)
+
+    d_model = len(find_by.WORDS) + 9
+    assert f"A row of x has {d_model} numbers" in told(torch.zeros(3, 3), torch.zeros(3, 3))
+    assert "A row of x has" in told(torch.zeros(d_model), torch.zeros(d_model))
+    assert "both have as many columns" in told(torch.zeros(d_model, 3), torch.zeros(d_model, 4))
+    assert "both have as many columns" in told(torch.zeros(d_model, 0), torch.zeros(d_model, 0))
 
 
 def attention(divide=math.sqrt, dim=-1, fill=-1e9, turn=False, late=False, output_only=False):

@@ -15,21 +15,29 @@ import attention
 from attention.checks import (
     NotYet,
     Result,
+    check_attention_weights,
     check_causal_mask,
+    check_find_by,
+    check_look_back,
     check_merge_heads,
     check_multi_head_attention,
     check_padding_mask,
     check_projection,
     check_scaled_dot_product_attention,
     check_split_heads,
+    check_step_matrix,
 )
 
 pytestmark = pytest.mark.usefixtures("as_a_reader")
 
 FUNCTIONS = [
+    check_step_matrix,
     check_projection,
+    check_look_back,
     check_split_heads,
     check_merge_heads,
+    check_attention_weights,
+    check_find_by,
     check_scaled_dot_product_attention,
     check_padding_mask,
     check_causal_mask,

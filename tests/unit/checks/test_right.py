@@ -13,6 +13,50 @@ from attention import checks
 pytestmark = pytest.mark.usefixtures("as_a_reader")
 
 
+def pattern(length, d_model):
+    return attention.SinusoidalPositionalEncoding(d_model, length).table.double()
+
+
+def step_by_search(k, d_model):
+    """Found from the pattern itself, without a formula: what takes each row to the one k on."""
+    pe = pattern(20_000 + abs(k), d_model)
+    before, after = (pe[:-k], pe[k:]) if k > 0 else (pe[-k:], pe[:k])
+    return torch.linalg.lstsq(before, after).solution.T
+
+
+def step_by_complex_numbers(k, d_model):
+    turn = torch.exp(-1j * k / 10000 ** (torch.arange(0, d_model, 2).double() / d_model))
+    columns = torch.view_as_complex(torch.eye(d_model).double().unflatten(1, (-1, 2)))
+    return torch.view_as_real(columns * turn).flatten(1).T
+
+
+def step_entry_by_entry(k, d_model):
+    matrix = torch.zeros(d_model, d_model)
+    for i in range(0, d_model, 2):
+        a = k * math.exp(-math.log(10000) * i / d_model)
+        matrix[i, i], matrix[i, i + 1] = math.cos(a), math.sin(a)
+        matrix[i + 1, i], matrix[i + 1, i + 1] = -math.sin(a), math.cos(a)
+    return matrix
+
+
+STEPS = {
+    "entry by entry": step_entry_by_entry,
+    "complex numbers": step_by_complex_numbers,
+    "by search": step_by_search,
+    "a power": lambda k, d: torch.linalg.matrix_power(step_entry_by_entry(1, d).double(), k),
+    "the transpose of a step back": lambda k, d: step_entry_by_entry(-k, d).T,
+}
+
+
+@pytest.mark.parametrize("d_model", [2, 6, 8])
+@pytest.mark.parametrize("k", [-3, 0, 1, 7])
+def test_the_right_step_takes_every_position_of_the_book_to_the_one_k_on(k, d_model):
+    pe, start = pattern(300, d_model), 10
+    matrix = checks.step_matrix.step_matrix(k, d_model).double()
+    moved = pe[start:200] @ matrix.T
+    torch.testing.assert_close(moved, pe[start + k : 200 + k], atol=1e-5, rtol=0)
+
+
 def projection_loops(x, w, b=None):
     out = torch.zeros(*x.shape[:2], w.shape[1])
     for i in range(x.shape[0]):
@@ -36,6 +80,36 @@ PROJECTIONS = {
     "not contiguous": lambda x, w, b=None: (
         w.T @ x.mT + (0 if b is None else b[:, None])
     ).transpose(1, 2),
+}
+
+
+def hands(d_model, steps):
+    """x @ w is x turned back by so many steps."""
+    angle = steps / 10000 ** (torch.arange(0, d_model, 2) / d_model)
+    w = torch.diag(angle.cos().repeat_interleave(2))
+    w[range(0, d_model, 2), range(1, d_model, 2)] = angle.sin()
+    w[range(1, d_model, 2), range(0, d_model, 2)] = -angle.sin()
+    return w
+
+
+def fitted(d_model):
+    """The best matrix from each encoding to the one before it, with no thought of hands."""
+    pe = attention.SinusoidalPositionalEncoding(d_model).table.double()
+    return 500 * torch.linalg.lstsq(pe[1:], pe[:-1]).solution, torch.eye(d_model).double()
+
+
+LOOK_BACKS = {
+    "queries back": lambda d: (500 * hands(d, 1), torch.eye(d)),
+    "keys forward": lambda d: (torch.eye(d), 500 * hands(d, -1)),
+    "half a step each": lambda d: (25 * hands(d, 0.5), 25 * hands(d, -0.5)),
+    "three back and two": lambda d: (25 * hands(d, 3), 25 * hands(d, 2)),
+    "fitted": fitted,
+    "one and minus one, twice": lambda d: (-500 * hands(d, 1), -torch.eye(d)),
+    "the slow hands louder": lambda d: (
+        500 * torch.diag(torch.arange(d) // 2 + 1.0) @ hands(d, 1),
+        torch.eye(d),
+    ),
+    "as a list": lambda d: [500 * hands(d, 1), torch.eye(d)],
 }
 
 
@@ -115,6 +189,66 @@ ATTENTIONS = {
     "additive, output alone": attention_additive,
     "double": attention_double,
     "no weights": lambda q, k, v, mask=None: (attention_loops(q, k, v, mask)[0], None),
+}
+
+WEIGHTS = {
+    "book": lambda q, k: attention.scaled_dot_product_attention(q, k, k)[1],
+    "by hand": lambda q, k: attention_by_hand(q, k, k)[1],
+    "loops": lambda q, k: attention_loops(q, k, k)[1],
+    "query by query": lambda q, k: torch.stack(
+        [
+            (row[..., None, :] * k).sum(-1).div(math.sqrt(k.shape[-1])).softmax(-1)
+            for row in q.unbind(2)
+        ],
+        dim=2,
+    ),
+    "powers of 2": lambda q, k: torch.softmax(q @ k.mT / k.shape[-1] ** 0.5, -1).log2().exp2(),
+    "log of the sum": lambda q, k: (
+        (s := q @ k.mT / k.shape[-1] ** 0.5) - s.logsumexp(-1, keepdim=True)
+    ).exp(),
+    "torch": lambda q, k: F.scaled_dot_product_attention(
+        q, k, torch.eye(k.shape[2]).expand(*k.shape[:2], -1, -1)
+    ),
+    "double": lambda q, k: attention_double(q, k, k)[1],
+}
+
+
+def places_apart(words, n_positions, *, asks, tells, size=10.0):
+    """Queries ask for what stands `asks` places on, keys tell what stands `tells` places on."""
+    d_model, d_key = len(words) + n_positions, n_positions + 8
+    w_q, w_k = torch.zeros(d_model, d_key), torch.zeros(d_model, d_key)
+    for i in range(n_positions):
+        w_q[len(words) + i, 4 + i + asks] = size
+        w_k[len(words) + i, 4 + i + tells] = size
+    return w_q, w_k
+
+
+def by_angles(words, n_positions):
+    """Places as points on a circle: the query is the place two steps further."""
+    angle = torch.arange(n_positions) * 2 * math.pi / n_positions
+    w_q, w_k = torch.zeros(2, len(words) + n_positions, 2)
+    w_k[len(words) :] = torch.stack([angle.cos(), angle.sin()], dim=1)
+    w_q[len(words) :] = 100 * w_k[len(words) :].roll(-2, dims=0)
+    return w_q, w_k
+
+
+def verbs_alone(words, n_positions):
+    """Only the verbs' places ask; every other word has a query of zero."""
+    w_q, w_k = places_apart(words, n_positions, asks=2, tells=0)
+    w_q[len(words) + 6 :] = 0
+    return w_q, w_k
+
+
+FIND_BYS = {
+    "queries forward": lambda *sizes: places_apart(*sizes, asks=2, tells=0),
+    "keys back": lambda *sizes: places_apart(*sizes, asks=0, tells=-2),
+    "a step each": lambda *sizes: places_apart(*sizes, asks=1, tells=-1),
+    "both negative": lambda *sizes: places_apart(*sizes, asks=2, tells=0, size=-10.0),
+    "very large": lambda *sizes: places_apart(*sizes, asks=2, tells=0, size=1e4),
+    "barely enough": lambda *sizes: places_apart(*sizes, asks=2, tells=0, size=4.5),
+    "on a circle": by_angles,
+    "verbs alone": verbs_alone,
+    "integers": lambda *sizes: tuple(w.long() for w in places_apart(*sizes, asks=2, tells=0)),
 }
 
 PADDINGS = {
@@ -238,9 +372,13 @@ MODULES = {
 VARIANTS = [
     pytest.param(check, variant, id=f"{check.__name__}-{name}")
     for check, variants in (
+        (checks.check_step_matrix, STEPS),
         (checks.check_projection, PROJECTIONS),
+        (checks.check_look_back, LOOK_BACKS),
         (checks.check_split_heads, SPLITS),
         (checks.check_merge_heads, MERGES),
+        (checks.check_attention_weights, WEIGHTS),
+        (checks.check_find_by, FIND_BYS),
         (checks.check_scaled_dot_product_attention, ATTENTIONS),
         (checks.check_padding_mask, PADDINGS),
         (checks.check_causal_mask, CAUSALS),

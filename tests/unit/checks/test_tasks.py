@@ -3,10 +3,17 @@
 import pytest
 import torch
 
-from attention.checks import NotYet
+from attention import checks
+from attention.checks import NotYet, tasks
 from attention.checks.tasks import ask, call, expect, not_yet
 
 X = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+
+
+def test_an_assignment_finds_every_check_in_it():
+    wanted = {name for name in checks.__all__ if name.startswith("check_")}
+    assert wanted == {name for name in tasks.__all__ if name.startswith("check_")}
+    assert all(getattr(tasks, name) is getattr(checks, name) for name in wanted)
 
 
 def test_a_test_ends_in_its_own_words():

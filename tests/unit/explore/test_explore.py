@@ -7,19 +7,14 @@ import pytest
 import torch
 
 import attention.explore
-from attention import MultiHeadAttention
 from attention.example import running_example
-from attention.explore import multihead_explorer, splitting_explorer
+from attention.explore import multihead_explorer, splitting_explorer, who_and_whom_explorer
 from attention.masks import padding_mask
+from attention.trained.grammar import VOCABULARY
 
 EXPLORERS = [getattr(attention.explore, name) for name in attention.explore.__all__]
-SIZES = {"d_models": (6, 10), "n_heads": (5, 7, 2, 3)}
-
-
-def own(make):
-    """An explorer of sentences and sizes that no chapter uses."""
-    sizes = {name: SIZES[name] for name in SIZES if name in inspect.signature(make).parameters}
-    return make(["You can write any sentence here", "yes"], **sizes)
+SENTENCES = ["the old king drew a boat", "dogs sleep"]
+OF_SENTENCES = [make for make in EXPLORERS if make is not who_and_whom_explorer]
 
 
 @pytest.fixture(autouse=True)
@@ -29,13 +24,31 @@ def _caller_keeps_its_random_numbers():
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
-@pytest.mark.parametrize("make", EXPLORERS)
+@pytest.mark.parametrize("make", OF_SENTENCES)
 def test_takes_own_sentences_and_sizes(make):
-    explorer = own(make)
-    widths = [int(label) for label in options(explorer, "d_model")]
-    assert widths == [6, 10]
+    """Two of the widths and, where there is such a slider, two numbers of heads."""
+    sizes = {"d_models": (8, 12), "n_heads": (4, 1)}
+    named = {name: sizes[name] for name in sizes if name in inspect.signature(make).parameters}
+    explorer = make(SENTENCES, **named)
+    assert options(explorer, "d_model") == ["8", "12"]
     assert explorer.view.frames and len(explorer.view.numbers) % 4 == 0
+    assert not any("error" in frame for frame in explorer.view.frames.values())
+    assert len(explorer.view.weights) % 2 == 0
     assert "image/png" in explorer._repr_mimebundle_()[0]
+
+
+def test_who_and_whom_takes_a_sentence():
+    explorer = who_and_whom_explorer("The queen hid a coin.")
+    held = frame(explorer, d_model="8", n_heads="2")
+    assert held["tokens"] == ["the", "queen", "hid", "a", "coin", "."] and held["verb"] == 2
+    best = [stored(explorer, held[question]).argmax().item() for question in ("who", "whom")]
+    assert VOCABULARY.decode(best) == ["queen", "coin"]
+    assert "near" in held["unmet"] and "taken" in held["unmet"]
+    assert frame(explorer, d_model="16", n_heads="4")["unmet"] == []
+    weights = stored(explorer, held["weights"])[:, held["verb"]]
+    with pytest.raises(ValueError, match="the sentence has no verb that the model knows"):
+        who_and_whom_explorer("the old queen")
+    assert weights.sum(-1).tolist() == pytest.approx([1.0, 1.0])
 
 
 def options(explorer, name):
@@ -59,18 +72,14 @@ def stored(explorer, place):
 
 
 def test_a_frame_holds_what_the_module_computes():
-    sentences = ["you can write any sentence here", "yes"]
-    explorer = multihead_explorer(sentences, seed=3)
-    held = frame(explorer, sentence="yes", d_model="12", n_heads="6")
+    explorer = multihead_explorer(SENTENCES)
+    held = frame(explorer, sentence="dogs sleep", d_model="12", n_heads="4")
 
-    example = running_example(12, sentences, seed=3)
-    with torch.random.fork_rng(), torch.no_grad():
-        torch.manual_seed(3)
-        module = MultiHeadAttention(12, 6)
-        output, weights = module(example.x, mask=padding_mask(example.token_ids, 0))
-    assert held["tokens"] == ["yes", *["<pad>"] * 5]
+    example = running_example(12, 4, SENTENCES)
+    output, weights = example.attention(example.x, mask=padding_mask(example.token_ids, 0))
+    assert held["tokens"] == ["dogs", "sleep", *["<pad>"] * 4]
     torch.testing.assert_close(stored(explorer, held["weights"]), weights[1])
-    torch.testing.assert_close(stored(explorer, held["output"]), output[1])
+    torch.testing.assert_close(stored(explorer, held["output"]), output[1], atol=1e-4, rtol=1e-5)
 
 
 def test_a_forbidden_pair_holds_the_modules_message():
@@ -80,6 +89,12 @@ def test_a_forbidden_pair_holds_the_modules_message():
         assert held == {
             "error": "n_heads=8 does not divide d_model=12; it can be 1, 2, 3, 4, 6 or 12"
         }
+
+
+def test_a_size_that_was_never_trained_says_so():
+    explorer = splitting_explorer(d_models=(12,), n_heads=(2, 6))
+    held = frame(explorer, sentence=options(explorer, "sentence")[0], d_model="12", n_heads="6")
+    assert held["error"].startswith("no weights are stored for d_model=12 and n_heads=6; ")
 
 
 def test_sizes_without_an_allowed_pair_are_refused():

@@ -1,0 +1,19 @@
+/* Pointing at Q in a formula lights Q in the code and in the pictures, and back. */
+(() => {
+  "use strict";
+
+  const NAME = /\bsym-(\w+)/;
+  const style = document.createElement("style");
+  document.head.append(style);
+  let lit = "";
+
+  function light(target) {
+    const name = NAME.exec(target.closest?.(".sym")?.getAttribute("class") ?? "")?.[1] ?? "";
+    if (name === lit) return;
+    lit = name;
+    // A rule instead of a class on every element: nothing of the page is searched or changed.
+    style.textContent = name ? `.sym-${name} { background-color: var(--sym-${name}-lit); outline: 2px solid var(--sym-${name}); border-radius: 2px; }` : "";
+  }
+
+  for (const event of ["pointerover", "pointerdown"]) document.addEventListener(event, ({ target }) => light(target), { passive: true });
+})();

@@ -1,0 +1,43 @@
+"""The book's model with one thing changed, trained like the original: what the change costs.
+
+A trained model cannot tell. Its weights fit the way it was trained, so that any change afterwards
+does harm. Each of these was trained from its first step with the change in it.
+"""
+
+import math
+from collections.abc import Callable
+
+from torch import nn
+
+from attention.trained.model import WhoAndWhom
+
+
+def without_positions(model: WhoAndWhom) -> None:
+    """Leave the positional encoding out."""
+    model.positional_encoding = nn.Identity()
+
+
+def one_matrix_for_queries_and_keys(model: WhoAndWhom) -> None:
+    """Use W_q, with its bias, for the keys too."""
+    model.attention.w_k = model.attention.w_q
+
+
+def divided_by(divisor: Callable[[int, int], float]) -> Callable[[WhoAndWhom], None]:
+    """Divide the scores by another number than √d_key: a function of d_model and d_key."""
+
+    def change(model: WhoAndWhom) -> None:
+        d_model, d_key = model.attention.d_model, model.attention.d_key
+        # A query that is so many times longer has scores that are so many times larger.
+        factor = math.sqrt(d_key) / divisor(d_model, d_key)
+        model.attention.w_q.register_forward_hook(lambda module, inputs, output: output * factor)
+
+    return change
+
+
+VARIANTS: dict[str, Callable[[WhoAndWhom], None]] = {
+    "no-positions": without_positions,
+    "one-matrix-for-q-and-k": one_matrix_for_queries_and_keys,
+    "divided-by-nothing": divided_by(lambda d_model, d_key: 1),
+    "divided-by-d_key": divided_by(lambda d_model, d_key: d_key),
+    "divided-by-root-d_model": divided_by(lambda d_model, d_key: math.sqrt(d_model)),
+}

@@ -1,0 +1,342 @@
+"""The reader's own sentence: what the page computes without torch is what torch computes."""
+
+import base64
+import random
+
+import numpy as np
+import pytest
+import torch
+
+import attention.explore
+from attention.explore.explorer import HERE
+from attention.masks import padding_mask
+from attention.text import tokenize
+from attention.trained.grammar import LONGEST, VOCABULARY, draw_sentences, find_verb
+from attention.trained.stored import load_trained, stored
+from attention.trained.training import without_head
+
+CLOSE = 1e-5
+SENTENCES = 250  # for each of the stored models
+
+# Makes a view's module importable, with its functions in place of the widget around them.
+LOAD = """
+async code => {
+  const url = URL.createObjectURL(new Blob([code], {type: "text/javascript"}));
+  window.view = await import(url);
+}
+"""
+
+# The weights, who and whom of many sentences, one after another, as the bytes of doubles.
+ANSWERS = """
+([state, sentences]) => {
+  const bytes = Uint8Array.from(atob(state.weights), c => c.charCodeAt(0));
+  const weights = view.halves(new Uint16Array(bytes.buffer));
+  const model = view.unpacked(state.model, weights);
+  const numbers = [];
+  for (const tokens of sentences) {
+    const known = token => Math.max(state.vocabulary.indexOf(token), 1);
+    const ids = tokens.map(token => token === "<pad>" ? 0 : known(token));
+    const shared = {stored: {verbs: state.verbs}, memory: {}};
+    const made = view.default.compute({tokens, ids}, {}, model, shared);
+    numbers.push(...made.weights.data, ...made.who.data, ...made.whom.data);
+  }
+  const found = new Uint8Array(Float64Array.from(numbers).buffer);
+  let text = "";
+  for (let i = 0; i < found.length; i += 9000) {
+    text += String.fromCharCode(...found.subarray(i, i + 9000));
+  }
+  return btoa(text);
+}
+"""
+
+# How far the page's frames are from the stored ones, setting by setting.
+DIFFERENCES = """
+state => {
+  const buffer = text => Uint8Array.from(atob(text), c => c.charCodeAt(0)).buffer;
+  const numbers = new Float32Array(buffer(state.numbers));
+  const weights = view.halves(new Uint16Array(buffer(state.weights)));
+  const read = tokens => tokens.map(token => Math.max(state.vocabulary.indexOf(token), 0));
+  return state.settings.map(([place, at]) => {
+    const stored = view.unpacked(state.frames[place], numbers);
+    if (stored.error) return null;
+    const model = view.unpacked(state.models[`${at.d_model},${at.n_heads ?? 2}`], weights);
+    const tokens = stored.keys ?? stored.tokens;
+    const made = view.default.compute({tokens, ids: read(tokens)}, at, model,
+                                      {stored, read, memory: {}});
+    const off = view.difference(made, stored);
+    return Number.isFinite(off) ? off : -1;
+  });
+}
+"""
+
+# One line each, and what a reader of the page would take for an answer all the same.
+BROKEN = {
+    "a lost bias": ("return bias ? filled", "return false ? filled"),
+    "heads merged without their transpose": (
+        "x.data[(Math.floor(c / dKey) * seq + s) * dKey + (c % dKey)]",
+        "x.data[s * heads * dKey + c]",
+    ),
+    "a mask of the wrong polarity": ("tokens[key] !== PAD", "tokens[key] === PAD"),
+    "no mask": ("return (query, key) => tokens[key] !== PAD", "return () => true"),
+    "a scale of 1/d_key": ("divisor = Math.sqrt(q.shape[2])", "divisor = q.shape[2]"),
+    "positions from 1": ("const angle = position /", "const angle = (position + 1) /"),
+    "keys for queries": (
+        "splitHeads(linear(x, model[`w_${name}`]",
+        "splitHeads(linear(x, model.w_k",
+    ),
+}
+
+
+def source_of(view):
+    """The module of a view as the page has it, but for the widget around it."""
+    code = "\n".join(
+        (HERE / f"{name}.js").read_text("utf-8") for name in ("draw", "attention", view)
+    )
+    code = code.replace("export default explorer(", "export default (")
+    return code + "\nexport { halves, unpacked, difference };"
+
+
+@pytest.fixture(scope="module")
+def module_page(visit, site):
+    """A page in which the module of a view can be run."""
+    with visit(f"{site}/index.html") as v:
+        yield v.page
+
+
+def text_of(data):
+    return base64.b64encode(bytes(data)).decode()
+
+
+@pytest.fixture(scope="module")
+def landing():
+    return attention.explore.who_and_whom_explorer().view
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    """Sentences of every kind, some with words that nobody knows, some padded."""
+    rng = random.Random(0)
+    sentences = [s.tokens for s in draw_sentences(SENTENCES, passive=True, places=True, seed=3)]
+    for tokens in sentences:
+        if rng.random() < 0.2:
+            tokens[rng.randrange(len(tokens))] = "zebra"
+        if rng.random() < 0.2:
+            tokens += ["<pad>"] * rng.randint(1, LONGEST - len(tokens))
+    return sentences
+
+
+def torchs(d_model, n_heads, sentences):
+    """What torch makes of the same sentences: weights, then the probabilities of who and whom."""
+    model = load_trained(d_model, n_heads).requires_grad_(False).double()
+    numbers = []
+    for tokens in sentences:
+        token_ids = VOCABULARY.encode_batch([tokens])
+        mask = padding_mask(token_ids, VOCABULARY.pad_id)
+        output, weights = model.attention(model.embed(token_ids).double(), mask=mask)
+        who, whom = model.read(output, torch.tensor([find_verb(tokens) or 0]))
+        numbers += [weights.flatten(), who.softmax(-1).flatten(), whom.softmax(-1).flatten()]
+    return torch.cat(numbers).numpy()
+
+
+def computed(page, view, d_model, n_heads, sentences):
+    state = {
+        "weights": text_of(view.weights),
+        "model": view.models[f"{d_model},{n_heads}"],
+        "vocabulary": list(view.vocabulary),
+        "verbs": view.frames["0,1"]["verbs"],
+    }
+    return np.frombuffer(base64.b64decode(page.evaluate(ANSWERS, [state, sentences])))
+
+
+@pytest.mark.parametrize(("d_model", "n_heads"), stored())
+def test_thousands_of_sentences_agree_with_torch(module_page, landing, drawn, d_model, n_heads):
+    module_page.evaluate(LOAD, source_of("who_and_whom"))
+    found = computed(module_page, landing, d_model, n_heads, drawn)
+    np.testing.assert_allclose(found, torchs(d_model, n_heads, drawn), rtol=0, atol=CLOSE)
+
+
+@pytest.mark.parametrize("mistake", BROKEN)
+def test_a_broken_module_is_caught(module_page, landing, drawn, mistake):
+    right, wrong = BROKEN[mistake]
+    source = source_of("who_and_whom")
+    assert source.count(right) == 1
+    module_page.evaluate(LOAD, source.replace(right, wrong))
+    few = drawn[:40]
+    found = computed(module_page, landing, 8, 2, few)
+    assert not np.abs(found - torchs(8, 2, few)).max() < 100 * CLOSE
+
+
+@pytest.mark.parametrize("name", attention.explore.__all__)
+def test_every_stored_frame_is_what_the_page_computes(module_page, name):
+    explorer = getattr(attention.explore, name)()
+    view = explorer.view
+    chosen = [control for control in view.controls if control["frame"]]
+    # The first option of each control that only the view reads.
+    fixed = {c["name"]: c["options"][0] for c in view.controls if not c["frame"]}
+    settings = []
+    for place in view.frames:
+        at = zip(chosen, map(int, place.split(",")), strict=True)
+        settings.append([place, fixed | {c["name"]: c["options"][i] for c, i in at}])
+    state = {
+        "numbers": text_of(view.numbers),
+        "weights": text_of(view.weights),
+        "vocabulary": list(view.vocabulary),
+        "frames": view.frames,
+        "models": view.models,
+        "settings": settings,
+    }
+    module_page.evaluate(LOAD, source_of(name.removesuffix("_explorer")))
+    differences = module_page.evaluate(DIFFERENCES, state)
+    refused = [place for (place, _), off in zip(settings, differences, strict=True) if off is None]
+    assert len(refused) == sum("error" in frame for frame in view.frames.values())
+    found = [off for off in differences if off is not None]
+    assert found and min(found) >= 0 and max(found) < CLOSE * 10, max(found)
+
+
+# ------------------------------------------------------------------------------------- on the page
+
+OWN = [
+    "the teacher bit a flower",
+    "A young nurse drew the old lamp.",
+    "an unknown thing followed the queen",
+    "dogs run at noon",
+    "the boat hid the other boat",
+]
+CHAPTERS = ("index", "02-projecting-to-q-k-v", "07-the-whole-module")
+
+
+def own_field(v):
+    return v.page.locator(".explorer-view .own input").first
+
+
+def write(v, text):
+    field = own_field(v)
+    field.fill(text)
+    v.page.evaluate(
+        "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+    )
+    return v.page.locator(".explorer-view").first
+
+
+def torch_answers(text, model=None):
+    tokens = tokenize(text)
+    batch = VOCABULARY.encode_batch([tokens])
+    answer = (model or load_trained(8, 2))(batch, torch.tensor([find_verb(tokens)]))
+    return VOCABULARY.decode([answer.who.argmax().item(), answer.whom.argmax().item()])
+
+
+def shown_answers(widget):
+    return [
+        widget.locator(f"[data-question={question}]").get_attribute("data-answer")
+        for question in ("who", "whom")
+    ]
+
+
+def test_sentences_typed_without_a_network(visit, site):
+    with visit(f"{site}/index.html") as v:
+        v.mount_all()
+        v.page.context.set_offline(True)
+        for text in OWN:
+            widget = write(v, text)
+            assert shown_answers(widget) == torch_answers(text), text
+        v.assert_no_trouble()
+
+
+def test_a_head_switched_off_takes_its_answer_with_it(visit, site):
+    with visit(f"{site}/index.html") as v:
+        v.mount_all()
+        text = "the red ball chased a dog"
+        widget = write(v, text)
+        assert shown_answers(widget) == ["ball", "dog"]
+        for head in (0, 1):
+            switch = widget.locator(f"[data-act='head {head}']")
+            switch.focus()
+            v.page.keyboard.press("Space")
+            assert switch.get_attribute("aria-checked") == "false"
+            model = without_head(load_trained(8, 2), head)
+            assert shown_answers(widget) == torch_answers(text, model)
+            assert shown_answers(widget)[head] != ["ball", "dog"][head]
+            switch.click()
+        assert shown_answers(widget) == ["ball", "dog"]
+
+
+def test_what_the_model_cannot_read_is_said(visit, site):
+    with visit(f"{site}/index.html") as v:
+        v.mount_all()
+        heard = v.page.locator(".heard").first
+        widget = write(v, "the zebra saw a yeti")
+        assert "does not know “zebra” and “yeti”; it reads <unk>" in heard.inner_text()
+        widget = write(v, "the old king")
+        assert "no verb in it that the model knows" in widget.locator(".answers").inner_text()
+        widget = write(v, "the dog saw " * 7)
+        assert "at most 18 tokens; this sentence has 21" in widget.locator(".error").inner_text()
+        widget = write(v, "the ball was chased by a dog")
+        assert "never met “was” and “by”" in heard.inner_text()
+        write(v, "")
+        assert heard.inner_text() == ""
+        v.assert_no_trouble()
+
+
+@pytest.mark.parametrize("stem", CHAPTERS[1:])
+def test_the_sentence_goes_along(visit, site, stem):
+    """From page to page, in the pictures of every explorer, and into no address or cookie."""
+    with visit(f"{site}/index.html") as v:
+        v.mount_all()
+        write(v, OWN[0])
+        v.page.goto(f"{site}/{stem}.html")
+        assert v.mount_all()
+        for view in v.page.locator(".explorer-view").all():
+            assert view.locator(".own input").input_value() == OWN[0]
+            labels = view.locator("svg[data-name] text.row").all_text_contents()
+            assert any(label.startswith("teacher") for label in labels)
+        for text in OWN[1:]:
+            view = write(v, text)
+            v.page.wait_for_function(
+                "word => document.querySelector('[data-picture]').textContent.includes(word)",
+                arg=tokenize(text)[1],
+            )
+        v.page.locator(".explorer-view .own [type=reset]").first.click()
+        assert own_field(v).input_value() == ""
+        assert not v.page.context.cookies()
+        v.assert_no_trouble()
+
+
+def test_a_page_that_computes_otherwise_refuses(visit, site):
+    right, wrong = BROKEN["a scale of 1/d_key"]
+    with visit("about:blank") as v:
+        v.host = site.split("//")[1]
+
+        def broken(route):
+            answer = route.fetch()
+            body = answer.text()
+            assert right in body
+            route.fulfill(response=answer, body=body.replace(right, wrong))
+
+        v.page.route("**/02-projecting-to-q-k-v.html", lambda route: route.continue_())
+        v.page.route("**/index.html", broken)
+        v.page.goto(f"{site}/index.html")
+        v.page.locator(".static-widget").first.scroll_into_view_if_needed()
+        v.page.wait_for_selector(".explorer-view .error")
+        said = v.page.locator(".explorer-view .error").inner_text()
+        assert "differently than torch does" in said
+
+
+def test_a_map_can_be_saved(visit, site):
+    with visit(f"{site}/index.html") as v:
+        v.mount_all()
+        widget = write(v, "the red ball chased a dog")
+        widget.locator("details.tables summary").click()
+        with v.page.expect_download() as download:
+            widget.locator("[data-save^=csv]").first.click()
+        assert download.value.suggested_filename == "weights-0.csv"
+        lines = download.value.path().read_text("utf-8").splitlines()
+        assert lines[0] == ',"the","red","ball","chased","a","dog"'
+        verb = [float(number) for number in lines[4].split(",")[1:]]
+        assert abs(sum(verb) - 1) < 1e-6 and verb[2] > 0.9
+        with v.page.expect_download() as download:
+            widget.locator("[data-save^=svg]").first.click()
+        picture = download.value.path().read_text("utf-8")
+        assert picture.startswith("<svg") and 'xmlns="http://www.w3.org/2000/svg"' in picture
+        assert "class=" not in picture and "rgb(" in picture
+        v.page.set_content(f"<body>{picture}</body>")
+        assert v.page.locator("svg rect").count() == 36

@@ -1,0 +1,106 @@
+"""What a page remembers for its reader, and the symbols that light each other."""
+
+import re
+
+import pytest
+
+from book._ext.mathml.convert import to_mathml
+from book._ext.symbols import SYMBOLS, coloured
+
+CHAPTERS = [f"{n:02}" for n in range(1, 8)]
+PAGE = "03-splitting-heads"
+
+
+@pytest.mark.parametrize("start", CHAPTERS)
+def test_a_guess_is_repeated_beside_the_answer(visit, site, html_folder, start):
+    [page] = html_folder.glob(f"{start}-*.html")
+    with visit(f"{site}/{page.name}") as v:
+        fields = v.page.locator("p.guess :is(input, select)").all()
+        echoes = v.page.locator("p.guessed").all()
+        assert 1 <= len(fields) == len(echoes)
+        for field, echo in zip(fields, echoes, strict=True):
+            assert v.page.locator(f"label[for='{field.get_attribute('id')}']").inner_text().strip()
+            assert "nothing yet" in echo.inner_text()
+            if field.evaluate("field => field.tagName") == "SELECT":
+                field.select_option(index=1)
+            else:
+                field.fill("two <b>&")
+            assert field.input_value() in echo.inner_text()
+            assert "____" not in echo.inner_text()
+        written = [field.input_value() for field in fields]
+        v.page.reload()
+        assert [
+            f.input_value() for f in v.page.locator("p.guess :is(input, select)").all()
+        ] == written
+        v.assert_no_trouble()
+
+
+def test_without_javascript_a_guess_is_a_line_to_write_on(visit, site):
+    with visit(f"{site}/{PAGE}.html", java_script_enabled=False) as v:
+        assert "____" in v.page.locator("p.guess").first.inner_text()
+        assert "____" in v.page.locator("p.guessed").first.inner_text()
+
+
+def test_the_navigation_marks_what_was_read_to_its_end(visit, site):
+    with visit(f"{site}/{PAGE}.html") as v:
+        marks = v.page.locator(".bd-links .chapter-read")
+        assert marks.count() == 0
+        v.page.locator("#the-chapter-in-five-lines").scroll_into_view_if_needed()
+        marks.first.wait_for(state="attached")
+        v.page.goto(f"{site}/index.html")
+        [mark] = v.page.locator(".bd-links .chapter-read").all()
+        assert mark.get_attribute("aria-label") == "read"
+        assert PAGE in mark.locator("xpath=..").get_attribute("href")
+        v.assert_no_trouble()
+
+
+def test_a_browser_that_remembers_nothing_still_shows_the_page(visit, site):
+    with visit("about:blank") as v:
+        v.host = site.split("//")[1]
+        v.page.add_init_script(
+            "for (const name of ['localStorage', 'sessionStorage'])"
+            " Object.defineProperty(window, name, {get() { throw new Error('no') }});"
+        )
+        v.page.goto(f"{site}/{PAGE}.html")
+        assert v.mount_all()
+        v.page.locator("p.guess :is(input, select)").first.focus()
+        v.page.locator(".own input").first.fill("the dog saw a cat")
+        v.page.wait_for_function(
+            "() => document.querySelector('[data-picture]').textContent.includes('dog')"
+        )  # the theme's own scripts complain, and the page works all the same
+
+
+def classes(markup):
+    return re.findall(r'<mi class="sym sym-(\w+)">', markup)
+
+
+def test_symbols_have_their_classes_in_formulas_and_in_code():
+    assert classes(to_mathml(r"S_r = Q_r K_r^\top / \sqrt{d_k}", False)) == ["scores", "q", "k"]
+    assert classes(to_mathml(r"A V", False)) == ["weights", "v"]
+    assert classes(to_mathml(r"X W^Q + b^Q", False)) == [], "those name a matrix and a bias"
+    code = '<span class="n">q</span> <span class="n">qq</span> <span class="n">weights</span>'
+    assert re.findall(r"sym-(\w+)", coloured(code)) == ["q", "weights"]
+
+
+def test_pointing_at_a_symbol_lights_it_everywhere(visit, site, html_folder):
+    [page] = html_folder.glob("04-*.html")
+    with visit(f"{site}/{page.name}") as v:
+        v.mount_all()
+        for name in ("q", "weights"):
+            places = v.page.locator(f".sym-{name}")
+            formula, code = (
+                v.page.locator(f"{kind}.sym-{name}").first for kind in ("mi", "span.n")
+            )
+            shade = "element => getComputedStyle(element).backgroundColor"
+            before = code.evaluate(shade)
+            formula.hover()
+            assert code.evaluate(shade) != before
+            assert places.count() > 2
+        colours = {
+            name: v.page.locator(f".sym-{name}").first.evaluate("e => getComputedStyle(e).color")
+            for name in SYMBOLS
+            if v.page.locator(f".sym-{name}").count()
+        }
+        assert len(set(colours.values())) == len(colours) >= 4
+        assert v.page.locator("figure.panel.sym-weights").count()
+        v.assert_no_trouble()
