@@ -1,6 +1,6 @@
 // Attention once more, for the sentence that a reader writes: there is no torch in the page. The functions have the names that
 // the package gives them and do the same, for one sentence. tests/site compares them with torch on thousands of sentences,
-// and a view first repeats a frame that torch computed (`agrees`, in draw.js).
+// and a view first repeats a frame that torch computed (`ownFrame`, in draw.js).
 
 const PAD = "<pad>";
 const UNK = "<unk>";

@@ -39,7 +39,7 @@ export default explorer({
 
   note({ tokens, unmet }, at) {
     const met = [...new Set(tokens)].filter((token) => unmet.includes(token));
-    return met.length ? `At d_model ${at.d_model} the model never met ${listed(met)} in training; d_model 16 did.` : "";
+    return met.length ? `At d_model ${at.d_model} the model never met ${listed(met)} in training; wider models did.` : "";
   },
 
   status({ accuracy, grammar }, at) {
