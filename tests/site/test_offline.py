@@ -64,7 +64,7 @@ def test_search_finds_pages(visit, unpacked):
         found = v.page.locator("#search-results li a")
         found.nth(1).wait_for()
         titles = found.all_inner_texts()
-        assert titles[:2] == ["Glossary > mask", "Masking"]
+        assert titles[:2] == ["Glossary > mask", "5. Masking"]
         found.nth(1).click()
         v.page.wait_for_url("**/05-masking.html*")
         v.assert_no_trouble()
