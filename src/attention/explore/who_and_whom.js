@@ -53,7 +53,7 @@ export default explorer({
     const largest = (i) => {
       const row = weights.at(i).at(Math.max(verb, 0)).data;
       const key = row.indexOf(Math.max(...row));
-      return `${number(row[key])} on “${tokens[key]}”`;
+      return `${number(row[key])} on “${escape(tokens[key])}”`;
     };
     const switches = names.map(
       (name, i) =>
