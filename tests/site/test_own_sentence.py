@@ -268,7 +268,7 @@ def test_what_the_model_cannot_read_is_said(visit, site):
         assert "does not know “zebra” and “yeti”; it reads <unk>" in heard.inner_text()
         widget = write(v, "the old king")
         assert "no verb in it that the model knows" in widget.locator(".answers").inner_text()
-        widget = write(v, "the <b>dog</b> saw <img src=x> & \"")
+        widget = write(v, 'the <b>dog</b> saw <img src=x> & "')
         assert widget.locator("b, img").count() == 0, "what is typed is text"
         widget = write(v, "the dog saw " * 7)
         assert "at most 18 tokens; this sentence has 21" in widget.locator(".error").inner_text()
