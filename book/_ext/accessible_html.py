@@ -11,14 +11,17 @@ from sphinx.application import Sphinx
 SOURCE = 'role="doc-biblioentry"'
 # A folded cell reads "Show the code": whoever speaks to the browser says what they read.
 OTHER_NAME = ' aria-label="Toggle hidden content"'
-# The empty corner of a table whose first column is a heading: nobody can hear an empty header cell.
+# The empty corner of a table: nobody can hear an empty header cell, and without a header the column
+# below it has none.
 EMPTY_HEADER = re.compile(r'<th class="head[^"]*">(?:<p>\s*</p>)?</th>')
+
+CORNER = '<th class="head"><span class="visually-hidden">row</span></th>'
 
 
 def mend(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
     if "body" in context:
         body = context["body"].replace(SOURCE, 'role="listitem"').replace(OTHER_NAME, "")
-        context["body"] = EMPTY_HEADER.sub("<td></td>", body)
+        context["body"] = EMPTY_HEADER.sub(CORNER, body)
 
 
 def setup(app: Sphinx) -> dict[str, object]:
