@@ -114,10 +114,14 @@ def seen(function: Callable) -> Callable:
     return asked
 
 
+def zeros(words, n_positions, d_key):
+    """w_q and w_k to be filled, each (len(words) + n_positions, d_key)."""
+    return torch.zeros(2, len(words) + n_positions, d_key).unbind()
+
+
 def shifted(words, n_positions, by, *, size=BIG):
     """Ask for `by` places further: w_q shifts the position, w_k tells it."""
-    w_q = torch.zeros(len(words) + n_positions, n_positions)
-    w_k = torch.zeros(len(words) + n_positions, n_positions)
+    w_q, w_k = zeros(words, n_positions, n_positions)
     for position in range(n_positions):
         w_k[len(words) + position, position] = size
         if 0 <= position + by < n_positions:
@@ -193,8 +197,7 @@ def always_place_five(words, n_positions):
     TWO_PLACES,
 )
 def at_the_last_word(words, n_positions):
-    w_q = torch.zeros(len(words) + n_positions, 1)
-    w_k = torch.zeros(len(words) + n_positions, 1)
+    w_q, w_k = zeros(words, n_positions, 1)
     w_q[len(words) :] = BIG
     w_k[len(words) :, 0] = torch.arange(float(n_positions))
     return w_q, w_k
@@ -206,8 +209,7 @@ def at_the_last_word(words, n_positions):
     f"Let the words be, and use the places. {TWO_PLACES}",
 )
 def by_their_words(words, n_positions):
-    w_q = torch.zeros(len(words) + n_positions, 1)
-    w_k = torch.zeros(len(words) + n_positions, 1)
+    w_q, w_k = zeros(words, n_positions, 1)
     w_q[: len(words)] = BIG
     for word in BEHIND_BY:
         w_k[words.index(word)] = BIG

@@ -41,13 +41,7 @@ class Explorer(VBox):
     # ipywidgets 7 displays through this method and would leave the picture out.
     _ipython_display_ = None
 
-    def __init__(
-        self,
-        name: str,
-        controls: Mapping[str, Widget],
-        view: FrameView,
-        still: Picture,
-    ):
+    def __init__(self, name: str, controls: Mapping[str, Widget], view: FrameView, still: Picture):
         super().__init__([Box(list(controls.values())).add_class("explorer-controls"), view])
         self.add_class("explorer")
         self.name, self.controls, self.view, self.still = name, dict(controls), view, still

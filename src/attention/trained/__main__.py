@@ -8,6 +8,7 @@ of the model with d_model 8 and 2 heads: seed 0 of each is stored.
 """
 
 import argparse
+from typing import NamedTuple
 
 import torch
 
@@ -22,7 +23,7 @@ from attention.trained.training import (
     train,
     without_head,
 )
-from attention.trained.variants import VARIANTS
+from attention.trained.variants import VARIANTS, Change
 
 SEEDS = range(5)
 HEADS = {8: (1, 2, 4, 8), 12: (1, 2, 3, 4), 16: (1, 2, 4, 8)}  # by d_model
@@ -34,21 +35,30 @@ def clearness(heads: list[Head]) -> float:
     return sum(max(head) for head in heads) / len(heads)
 
 
-def choose(d_model: int, n_heads: int) -> tuple[WhoAndWhom, list[float], list[Head]]:
-    """Train a model for every seed; the one to store, every seed's accuracy, and its roles."""
-    new = new_sentences(d_model)
-    models = [train(d_model, n_heads, seed) for seed in SEEDS]
-    rights = [accuracy(model, encode(new)).both for model in models]
-    good = [m for m, right in zip(models, rights, strict=True) if right >= max(rights) - 0.005]
-    best = max(good, key=lambda model: clearness(roles(model, new)))
-    return best, rights, roles(best, new)
+class Try(NamedTuple):
+    """A trained model, the share of new sentences that it gets right, and its heads' roles."""
+
+    model: WhoAndWhom
+    right: float
+    heads: list[Head]
 
 
-def report(model: WhoAndWhom, batch: Batch, rights: list[float], heads: list[Head]) -> None:
+def choose(tries: list[Try]) -> Try:
+    """Of those within half a percent of the best, the one whose heads have the clearest roles."""
+    best = max(each.right for each in tries)
+    good = [each for each in tries if each.right >= best - 0.005]
+    return max(good, key=lambda each: clearness(each.heads))
+
+
+def by_seed(tries: list[Try]) -> str:
+    return " ".join(f"{each.right:.3f}" for each in tries)
+
+
+def report(chosen: Try, batch: Batch, tries: list[Try]) -> None:
+    model, _, heads = chosen
     d_model, n_heads = model.attention.d_model, model.attention.n_heads
     parameters = sum(x.numel() for x in model.parameters())
-    by_seed = " ".join(f"{right:.3f}" for right in rights)
-    print(f"{d_model:7d}  {n_heads:7d}  {parameters:10,d}  {by_seed}", flush=True)
+    print(f"{d_model:7d}  {n_heads:7d}  {parameters:10,d}  {by_seed(tries)}", flush=True)
     for i, head in enumerate(heads):
         left = accuracy(without_head(model, i), batch)
         looks = f"looks at who {head.who:.2f}, whom {head.whom:.2f}"
@@ -60,21 +70,27 @@ def main() -> None:
     parser.add_argument("--dry-run", action="store_true", help="print, and store nothing")
     options = parser.parse_args()
     torch.set_num_threads(1)  # the tensors are small
+    new = {d_model: new_sentences(d_model) for d_model in HEADS}
+    batches = {d_model: encode(sentences) for d_model, sentences in new.items()}
+
+    def tried(d_model: int, n_heads: int, change: Change | None = None) -> list[Try]:
+        models = [train(d_model, n_heads, seed, change=change) for seed in SEEDS]
+        batch, sentences = batches[d_model], new[d_model]
+        return [Try(m, accuracy(m, batch).both, roles(m, sentences)) for m in models]
+
     print("d_model  n_heads  parameters  both right, by seed; then the heads of the stored one")
     for d_model, n_heads in PAIRS:
-        model, rights, heads = choose(d_model, n_heads)
-        batch = encode(new_sentences(d_model))
-        report(model, batch, rights, heads)
+        tries = tried(d_model, n_heads)
+        chosen = choose(tries)
+        report(chosen, batches[d_model], tries)
         if not options.dry_run:
-            store(model, accuracy(model, batch).both, heads)
+            store(*chosen)
     print("variant of d_model 8, n_heads 2: both right, by seed")
-    new = new_sentences(8)
     for variant, change in VARIANTS.items():
-        models = [train(8, 2, seed, change=change) for seed in SEEDS]
-        rights = [accuracy(model, encode(new)).both for model in models]
-        print(f"{variant:24}  {' '.join(f'{right:.3f}' for right in rights)}", flush=True)
+        tries = tried(8, 2, change)
+        print(f"{variant:24}  {by_seed(tries)}", flush=True)
         if not options.dry_run:
-            store(models[0], rights[0], roles(models[0], new), variant)
+            store(*tries[0], variant)
 
 
 if __name__ == "__main__":

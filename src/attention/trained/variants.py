@@ -11,6 +11,8 @@ from torch import nn
 
 from attention.trained.model import WhoAndWhom
 
+Change = Callable[[WhoAndWhom], None]  # what is done to a new model before its first step
+
 
 def without_positions(model: WhoAndWhom) -> None:
     """Leave the positional encoding out."""
@@ -22,7 +24,7 @@ def one_matrix_for_queries_and_keys(model: WhoAndWhom) -> None:
     model.attention.w_k = model.attention.w_q
 
 
-def divided_by(divisor: Callable[[int, int], float]) -> Callable[[WhoAndWhom], None]:
+def divided_by(divisor: Callable[[int, int], float]) -> Change:
     """Divide the scores by another number than √d_key: a function of d_model and d_key."""
 
     def change(model: WhoAndWhom) -> None:
@@ -34,7 +36,7 @@ def divided_by(divisor: Callable[[int, int], float]) -> Callable[[WhoAndWhom], N
     return change
 
 
-VARIANTS: dict[str, Callable[[WhoAndWhom], None]] = {
+VARIANTS: dict[str, Change] = {
     "no-positions": without_positions,
     "one-matrix-for-q-and-k": one_matrix_for_queries_and_keys,
     "divided-by-nothing": divided_by(lambda d_model, d_key: 1),
