@@ -61,9 +61,10 @@ async widget => {
   const at = input =>
     input.type === "checkbox" ? +input.checked : input.selectedIndex ?? +input.value;
   const end = input => input.type === "checkbox" ? 1 : input.max ? +input.max : input.length - 1;
-  const matrices = () => [...widget.querySelectorAll("[data-picture] svg[data-name]")].map(svg =>
-    [...svg.querySelectorAll("rect[data-value]")].map(
-      cell => [+cell.dataset.r, +cell.dataset.c, +cell.dataset.value]));
+  const picture = widget.querySelector("[data-picture]");
+  const matrices = () => picture.querySelector(".error")
+    ? []
+    : picture.matrices.map(({tensor}) => [tensor.shape, [...tensor.data]]);
 
   const inputs = [...widget.querySelectorAll(".sw-control :is(input, select)")];
   const start = inputs.map(at);
@@ -145,7 +146,11 @@ def measure_pages():
 def interact_steps(pictures):
     """Milliseconds of each step of `interactive` that draws these pictures with matplotlib."""
     pictures = [matrices for matrices in pictures if matrices]  # a refusal draws nothing
-    arrays = [[as_array(cells) for cells in matrices] for matrices in pictures]
+    # −∞ has no JSON and comes as None.
+    arrays = [
+        [np.array(numbers, float).reshape(shape) for shape, numbers in matrices]
+        for matrices in pictures
+    ]
 
     def draw(place):
         figure = Figure(figsize=(8, 6))
@@ -169,14 +174,6 @@ def interact_steps(pictures):
             slider.value = place
             steps.append(1000 * (time.perf_counter() - began))
     return steps
-
-
-def as_array(cells):
-    """The matrix of (row, column, number) triples; −∞ has no JSON and comes as None."""
-    array = np.zeros([1 + max(place) for place in list(zip(*cells, strict=True))[:2]])
-    for row, column, number in cells:
-        array[row, column] = np.nan if number is None else number
-    return array
 
 
 def main():

@@ -35,11 +35,10 @@ explorer => {
     status: explorer.querySelector("[role=status]").textContent,
     error: picture.querySelector(".error")?.textContent.trim() ?? null,
     markup: picture.innerHTML,
-    matrices: [...picture.querySelectorAll("svg[data-name]")].map(svg => [
-      svg.dataset.name,
-      [...svg.querySelectorAll("rect[data-value]")].map(
-        ({dataset}) => [+dataset.r, +dataset.c, dataset.value]),
-    ]),
+    matrices: [...picture.querySelectorAll("svg[data-name]")].map(svg => {
+      const {tensor} = picture.matrices.find(({name}) => name === svg.dataset.name);
+      return [svg.dataset.name, Array.from(tensor.data, String)];
+    }),
   });
 }
 """
@@ -162,7 +161,10 @@ class Live:
     def try_reading(self):
         """Read the picture's cells by the arrow keys, which the client would like to have too."""
         picture, readout = self.element.locator("[data-picture]"), self.element.locator(".readout")
-        picture.locator("rect[data-value]").first.hover()
+        middle = picture.evaluate(
+            "({matrices: [{left, top, size, high}]}) => ({x: left + size / 2, y: top + high / 2})"
+        )
+        picture.locator("svg[data-name]").first.hover(position=middle)
         # At rest on the picture the pointer would point anew, at another cell, when the page moves.
         self.page.mouse.move(0, 0)
         picture.focus()
@@ -216,10 +218,8 @@ def compare(seen, frame, labels, where):
     for name, cells in seen["matrices"]:
         tensor, *indices = re.findall(r"\w+", name)
         expected = frame[tensor][tuple(int(i) for i in indices)]
-        drawn = np.full(expected.shape, np.nan)
-        assert len(cells) == drawn.size, f"{where}: {name} has {len(cells)} cells"
-        for r, c, value in cells:
-            drawn[r, c] = float(value)
+        assert len(cells) == expected.size, f"{where}: {name} has {len(cells)} cells"
+        drawn = np.array(cells, float).reshape(expected.shape)
         np.testing.assert_allclose(
             drawn, expected, rtol=1e-5, atol=1e-5, err_msg=f"{where}: matrix {name}"
         )

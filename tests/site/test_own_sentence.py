@@ -303,6 +303,30 @@ def test_the_sentence_goes_along(visit, site, stem):
         v.assert_no_trouble()
 
 
+def test_what_is_off_the_screen_follows(visit, site):
+    """A letter draws the panels that are seen; a pause draws the others."""
+    with visit(f"{site}/02-projecting-to-q-k-v.html", width=390, height=500) as v:
+        v.mount_all()
+        widget = v.page.locator(".explorer-view").first
+        widget.locator(".own input").scroll_into_view_if_needed()
+        v.page.wait_for_timeout(100)  # until the browser has said which panels are seen
+        labels = """explorer => [...explorer.querySelectorAll(".panel.sym-v text.row")]
+            .map(label => label.textContent)"""
+        at_once = widget.evaluate(
+            f"""explorer => {{
+              const field = explorer.querySelector(".own input");
+              field.value = "a sailor found the bell";
+              field.dispatchEvent(new Event("input", {{bubbles: true}}));
+              return ({labels})(explorer);
+            }}"""
+        )
+        assert "sailor 1" not in at_once, "what is off the screen was drawn with the letter"
+        v.page.wait_for_function(
+            f"explorer => ({labels})(explorer).includes('sailor 1')", arg=widget.element_handle()
+        )
+        v.assert_no_trouble()
+
+
 def test_a_page_that_computes_otherwise_refuses(visit, site):
     right, wrong = BROKEN["a scale of 1/d_key"]
     with visit("about:blank") as v:
@@ -341,4 +365,10 @@ def test_a_map_can_be_saved(visit, site):
         assert picture.startswith("<svg") and 'xmlns="http://www.w3.org/2000/svg"' in picture
         assert "class=" not in picture and "rgb(" in picture
         v.page.set_content(f"<body>{picture}</body>")
-        assert v.page.locator("svg rect").count() == 36
+        weights = [float(number) for line in lines[1:] for number in line.split(",")[1:]]
+        paths = v.page.locator("svg path:not([fill=none])").evaluate_all(
+            "paths => paths.map(path => path.getAttribute('d') ?? '')"
+        )
+        # Twenty shades: a weight below a fortieth has none.
+        coloured = sum(path.count("M") for path in paths)
+        assert coloured == sum(weight >= 1 / 40 for weight in weights) >= 6

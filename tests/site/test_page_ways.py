@@ -24,7 +24,7 @@ COLOURS = """
   };
   return [...document.querySelectorAll(".static-widget")].map(widget => {
     const picture = widget.querySelector("[data-picture]");
-    const cell = picture.querySelector("rect[data-value]");
+    const cell = picture.querySelector("path.cells, rect");
     return {
       page: opaque(widget.parentElement),
       behind: opaque(picture),

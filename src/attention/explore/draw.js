@@ -47,13 +47,16 @@ function labelWidth(labels) {
   return labels.length ? Math.ceil(9 + 7.6 * Math.max(...labels.map((label) => String(label).length))) : 0;
 }
 
-// One matrix as SVG. Each cell carries its number (data-value), its place (data-r, data-c) and, for cells that
-// show the same entry in several matrices, a shared data-key.
-//   name     what tests and the readout call it          tensor   (row, column)
+const FULL = 0.62; // opacity of a cell that holds the largest number
+const SHADES = 20; // between none and full
+
+// One matrix as SVG. Cells of one colour are one path: an element for each would take several times as long to draw.
+//   name     what the tables and the readout call it     tensor   (row, column)
 //   rows     labels of the rows, or []                   columns  labels of the columns, or []
 //   size     of a cell in pixels                         high     of a cell, where it is not its width
 //   largest  the number drawn in full colour
-//   paint    (value, r, c) => {kind, strength, text, key}: replaces the signed colours, where a view needs to
+//   paint    (value, r, c) => {kind, strength, text, key}: replaces the signed colours, where a view needs to; cells that
+//            show the same entry in several matrices share a key; the kind "struck" is a stroke through the cell
 //   bands    [{from, to, text}]: brackets above groups of columns
 function matrix({ name, tensor, rows = [], columns = [], size = 26, high = size, largest = tensor.largest, paint, bands = [] }) {
   const [height, width] = tensor.shape;
@@ -67,49 +70,51 @@ function matrix({ name, tensor, rows = [], columns = [], size = 26, high = size,
     ...paint?.(value, Math.floor(i / width), i % width),
   }));
   const digits = slots(looks, size); // all cells show their number, or none does
-  const cells = [];
+  const cells = {}; // the path of each kind and shade
   const lines = [];
   let bars = "";
+  let strikes = "";
   for (let r = 0; r < height; r++) {
     for (let c = 0; c < width; c++) {
-      const value = tensor.data[r * width + c];
-      const look = looks[r * width + c];
-      const x = left + c * size;
-      const y = top + r * high;
-      const key = look.key === undefined ? "" : ` data-key="${look.key}"`;
-      cells.push(
-        `<rect class="${look.kind}" x="${x}" y="${y}" width="${size - 1}" height="${high - 1}" fill-opacity="${(0.62 * look.strength).toFixed(3)}" data-value="${value}" data-r="${r}" data-c="${c}"${key}/>`,
-      );
+      const { kind, strength } = looks[r * width + c];
+      const x = c * size;
+      const y = r * high;
+      const shade = Math.round(SHADES * strength);
+      if (kind === "struck") strikes += `M${x} ${y + high - 1}l${size - 1} ${1 - high}`;
+      else if (shade) {
+        const look = `class="cells ${kind}" fill-opacity="${((FULL * shade) / SHADES).toFixed(3)}"`;
+        cells[look] = `${cells[look] ?? ""}M${x} ${y}h${size - 1}v${high - 1}h${1 - size}z`;
+      }
       // Colour is not the only sign: a bar marks negative numbers where the digits do not fit.
-      if (!digits && look.kind === "minus") bars += `M${x + size * 0.25} ${y + high / 2 - 0.5}h${size * 0.45}`;
+      if (!digits && kind === "minus") bars += `M${x + size * 0.25} ${y + high / 2 - 0.5}h${size * 0.45}`;
     }
     if (digits) {
       const line = looks.slice(r * width, (r + 1) * width).map(({ text }) => centred(text, digits.count));
-      lines.push(`<text class="digits" x="${left + digits.shift}" y="${top + (r + 0.5) * high + 3.5}" font-size="${digits.fontSize}">${line.join("")}</text>`);
+      lines.push(`<text class="digits" x="${digits.shift}" y="${(r + 0.5) * high + 3.5}" font-size="${digits.fontSize}">${line.join("")}</text>`);
     }
   }
   const rules = [
-    ...Array.from({ length: height + 1 }, (_, r) => `M${left - 0.5} ${top + r * high - 0.5}h${width * size}`),
-    ...Array.from({ length: width + 1 }, (_, c) => `M${left + c * size - 0.5} ${top - 0.5}v${height * high}`),
+    ...Array.from({ length: height + 1 }, (_, r) => `M-0.5 ${r * high - 0.5}h${width * size}`),
+    ...Array.from({ length: width + 1 }, (_, c) => `M${c * size - 0.5} -0.5v${height * high}`),
   ];
   const labels = [
-    ...rows.map((label, r) => `<text class="row" x="${left - 6}" y="${top + r * high + high / 2 + 3.5}">${escape(label)}</text>`),
+    ...rows.map((label, r) => `<text class="row" x="-6" y="${(r + 0.5) * high + 3.5}">${escape(label)}</text>`),
     ...columns.map((label, c) => {
-      const x = left + c * size + size / 2;
+      const x = (c + 0.5) * size;
       return slanted
-        ? `<text class="slanted" transform="translate(${x + 3.5} ${top - 4}) rotate(-90)">${escape(label)}</text>`
-        : `<text class="column" x="${x}" y="${top - 5}">${escape(label)}</text>`;
+        ? `<text class="slanted" transform="translate(${x + 3.5} -4) rotate(-90)">${escape(label)}</text>`
+        : `<text class="column" x="${x}" y="-5">${escape(label)}</text>`;
     }),
     ...bands.map(({ from, to, text }) => {
-      const x0 = left + from * size + 1;
-      const x1 = left + to * size - 2;
-      return `<path class="band" d="M${x0} 19v-4H${x1}v4"/><text class="column" x="${(x0 + x1) / 2}" y="11">${escape(text)}</text>`;
+      const [x0, x1] = [from * size + 1, to * size - 2];
+      return `<path class="band" d="M${x0} ${17 - top}v-4H${x1}v4"/><text class="column" x="${(x0 + x1) / 2}" y="${9 - top}">${escape(text)}</text>`;
     }),
   ];
+  const painted = Object.entries(cells).map(([look, d]) => `<path ${look} d="${d}"/>`);
   const w = left + width * size + 1;
   const h = top + height * high + 1;
-  drawn.push({ name, tensor, rows, columns });
-  return `<svg data-name="${escape(name)}" data-largest="${largest}" width="${w}" height="${h}" viewBox="0 0 ${w} ${h}" aria-hidden="true">${labels.join("")}<path class="grid" d="${rules.join("")}"/>${cells.join("")}${lines.join("")}<path class="bar" d="${bars}"/></svg>`;
+  drawn.push({ name, tensor, rows, columns, largest, keys: looks.map(({ key }) => key), left, top, size, high });
+  return `<svg data-name="${escape(name)}" width="${w}" height="${h}" viewBox="0 0 ${w} ${h}" aria-hidden="true"><g transform="translate(${left} ${top})">${labels.join("")}<path class="grid" d="${rules.join("")}"/>${painted.join("")}${lines.join("")}<path class="strike" d="${strikes}"/><path class="bar" d="${bars}"/><path class="outline"/></g></svg>`;
 }
 
 // The numbers of a row are one text in a font whose characters are all equally wide: an element for each number would
@@ -142,15 +147,17 @@ function centred(text, count) {
 // A captioned part of the picture; parts stand side by side where there is room. `symbol` is what it shows: q, k, v, scores,
 // weights or output, which have colours of their own on the book's pages.
 function panel(caption, body, symbol = "") {
-  return `<figure class="panel${symbol && ` sym sym-${symbol}`}"><figcaption>${escape(caption)}</figcaption>${body}</figure>`;
+  const nth = panels.push(`<figcaption>${escape(caption)}</figcaption>${body}`) - 1;
+  return `<figure class="panel${symbol && ` sym sym-${symbol}`}" data-panel="${nth}"></figure>`;
 }
 
-function row(title, panels, note = "") {
-  return `<section class="line"><p class="title">${escape(title)}</p><div class="panels">${panels.join("")}</div>${note ? `<p class="note">${escape(note)}</p>` : ""}</section>`;
+function row(title, parts, note = "") {
+  return `<section class="line"><p class="title">${escape(title)}</p><div class="panels">${parts.join("")}</div>${note ? `<p class="note">${escape(note)}</p>` : ""}</section>`;
 }
 
-// The matrices of the last drawing, for the text alternative.
+// Of the last drawing: the matrices, with their numbers and where their cells stand, and the contents of the panels.
 let drawn = [];
+let panels = [];
 
 // The sentence that a reader wrote goes along from view to view and from page to page, in this tab and nowhere else.
 const KEPT = "attention-head-by-head.sentence";
@@ -219,6 +226,7 @@ function listed(words) {
 }
 
 const CLOSE = 1e-4; // frames are stored in float32
+const PAUSE = 100; // milliseconds
 
 let fields = 0; // numbers the text fields of a page, to tie each label to its field
 
@@ -246,7 +254,9 @@ function explorer({ compute, prepare = (tokens) => tokens, act, note, ready = []
         <details class="tables"><summary>The same as tables, and files to save</summary><div></div></details>`;
       const [form, heard, line, taps, picture, readout, tables] = el.children;
       const field = form.querySelector("input");
-      let frame, at, own;
+      let frame, at;
+      let own = []; // the matrices that are drawn
+      let contents = []; // of the panels, as they are to be
       let width = el.clientWidth; // kept, since asking for it anew would lay the page out before every drawing
 
       const read = (tokens) => tokens.map((token) => Math.max(vocabulary.indexOf(token), UNK_ID) * (token !== PAD));
@@ -285,32 +295,55 @@ function explorer({ compute, prepare = (tokens) => tokens, act, note, ready = []
         const stored = storedFrame();
         const tokens = tokenize(field.value);
         const unknown = [...new Set(tokens)].filter((token) => !vocabulary.includes(token));
-        heard.textContent = "";
+        let notes = "";
         if (stored.error || (!tokens.length && !act)) frame = unpacked(stored, numbers);
         else if (tokens.length > longest) frame = { problem: `The model reads at most ${longest} tokens; this sentence has ${tokens.length}.` };
         else {
           frame = ownFrame(tokens.length ? tokens : stored.tokens);
-          const notes = unknown.length ? [`The model does not know ${listed(unknown)}; it reads ${UNK}${unknown.length > 1 ? " for each" : ""}.`] : [];
-          if (!frame.problem) heard.textContent = [...notes, note?.(frame, at) ?? ""].join(" ").trim();
+          if (unknown.length) notes = `The model does not know ${listed(unknown)}; it reads ${UNK}${unknown.length > 1 ? " for each" : ""}. `;
+          notes = frame.problem ? "" : (notes + (note?.(frame, at) ?? "")).trim();
+        }
+        say(heard, notes);
+      }
+
+      const held = new WeakMap(); // what each panel holds
+      const unseen = new WeakSet(); // the panels off the screen
+      let waiting; // for a pause, to fill those too: a letter or a slider's step costs what is seen of it
+      const watch = new IntersectionObserver((entries) => {
+        for (const { target, isIntersecting } of entries) unseen[isIntersecting ? "delete" : "add"](target);
+        fill((panel) => !unseen.has(panel));
+      });
+
+      function fill(now = () => true) {
+        for (const panel of picture.querySelectorAll(".panel")) {
+          const content = contents[panel.dataset.panel];
+          if (held.get(panel) === content || !now(panel)) continue;
+          become(panel, parsed(content));
+          held.set(panel, content);
         }
       }
 
       function redraw() {
+        clearTimeout(waiting);
         current();
         drawn = [];
-        readout.textContent = "";
+        panels = [];
         const problem = frame.problem ?? frame.error;
         if (problem) {
-          line.textContent = `${sizes(at)} · nothing to show`;
           picture.innerHTML = `<p class="error">${frame.error ? "<strong>ValueError</strong> " : ""}${escape(problem)}</p>`;
         } else {
-          line.textContent = status(frame, at);
+          unlight();
           const acting = picture.contains(document.activeElement) && document.activeElement.dataset.act;
-          picture.innerHTML = draw(frame, at, Math.max(240, width));
+          become(picture, parsed(draw(frame, at, Math.max(240, width))));
+          contents = panels;
+          fill((panel) => !unseen.has(panel));
+          waiting = setTimeout(fill, PAUSE);
+          for (const panel of picture.querySelectorAll(".panel")) watch.observe(panel);
           if (acting) picture.querySelector(`[data-act="${acting}"]`)?.focus();
-          readout.textContent = "Point at a cell, tap it, or use the arrow keys.";
         }
-        own = drawn;
+        say(line, problem ? `${sizes(at)} · nothing to show` : status(frame, at));
+        say(readout, problem ? "" : "Point at a cell, tap it, or use the arrow keys.");
+        own = picture.matrices = drawn;
         if (tables.open) fillTables();
       }
 
@@ -318,55 +351,66 @@ function explorer({ compute, prepare = (tokens) => tokens, act, note, ready = []
         tables.lastElementChild.innerHTML = frame.problem || frame.error ? "" : own.map(table).join("");
       }
 
-      function point(cell) {
+      function unlight() {
         for (const old of picture.querySelectorAll(".on")) old.classList.remove("on");
-        const { key } = cell.dataset;
-        const same = key === undefined ? [cell] : picture.querySelectorAll(`[data-key="${key}"]`);
-        for (const one of same) one.classList.add("on");
-        for (const word of picture.querySelectorAll(`[data-word="${cell.dataset.r}"]`)) word.classList.add("on");
-        cell.classList.add("on");
-        cursor = cell;
-        const { name } = cell.closest("svg").dataset;
-        readout.textContent = describe(
-          { name, r: +cell.dataset.r, c: +cell.dataset.c, key: key && +key, value: +cell.dataset.value },
-          frame,
-          at,
-        );
+        for (const old of picture.querySelectorAll(".outline[d]")) old.removeAttribute("d");
       }
 
-      let cursor = null;
+      // Outlines cells, and lights the edges and the words that belong to them.
+      function light(belongs, others) {
+        unlight();
+        for (const { name, tensor, keys, size, high } of own) {
+          const width = tensor.shape[1];
+          const cells = keys.map((key, i) => [Math.floor(i / width), i % width, key]).filter(([r, c, key]) => belongs({ name, r, c, key }));
+          const edge = cells.map(([r, c]) => `M${c * size} ${r * high}h${size - 1}v${high - 1}h${1 - size}z`);
+          if (edge.length) picture.querySelector(`[data-name="${name}"] .outline`)?.setAttribute("d", edge.join(""));
+        }
+        for (const other of picture.querySelectorAll(others)) other.classList.add("on");
+      }
+
+      let cursor = null; // the cell that was read last
+
+      function point({ name, r, c }) {
+        const { tensor, keys } = own.find((each) => each.name === name);
+        const i = r * tensor.shape[1] + c;
+        const key = keys[i];
+        light((cell) => (cell.name === name && cell.r === r && cell.c === c) || (key !== undefined && cell.key === key), `[data-key="${key}"], [data-word="${r}"]`);
+        cursor = { name, r, c };
+        readout.textContent = describe({ name, r, c, key, value: tensor.data[i] }, frame, at);
+      }
+
       // A word lights its row in every map.
-      const pointWord = (word) => {
-        for (const old of picture.querySelectorAll(".on")) old.classList.remove("on");
-        for (const cell of picture.querySelectorAll(`rect[data-r="${word.dataset.word}"]`)) cell.classList.add("on");
-        word.classList.add("on");
-        readout.textContent = describe({ name: "word", r: +word.dataset.word }, frame, at);
+      function pointWord(r) {
+        light((cell) => cell.r === r, `[data-word="${r}"]`);
+        readout.textContent = describe({ name: "word", r }, frame, at);
+      }
+
+      const pointed = ({ target, clientX, clientY }) => {
+        const word = target.closest("[data-word]");
+        if (word) return pointWord(+word.dataset.word);
+        const svg = target.closest("[data-name]");
+        const of = own.find(({ name }) => name === svg?.dataset.name);
+        if (!of) return;
+        const box = svg.getBoundingClientRect();
+        const [r, c] = [Math.floor((clientY - box.top - of.top) / of.high), Math.floor((clientX - box.left - of.left) / of.size)];
+        if (r >= 0 && c >= 0 && r < of.tensor.shape[0] && c < of.tensor.shape[1]) point({ name: of.name, r, c });
       };
-      const pointed = (event) => {
-        const word = event.target.closest("[data-word]");
-        if (word) pointWord(word);
-        const cell = event.target.closest("rect[data-value]");
-        if (cell) point(cell);
-      };
-      picture.addEventListener("pointerover", pointed);
+      picture.addEventListener("pointermove", pointed);
       picture.addEventListener("pointerdown", pointed);
       picture.addEventListener("focus", () => {
-        const first = cursor?.isConnected ? cursor : picture.querySelector("rect[data-value]");
-        if (first && picture.matches(":focus-visible")) point(first);
+        if (own.length && picture.matches(":focus-visible")) point(own.find(({ name }) => name === cursor?.name) ? cursor : { name: own[0].name, r: 0, c: 0 });
       });
       picture.addEventListener("keydown", (event) => {
         const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
-        if (!step || !cursor?.isConnected) return;
+        const nth = own.findIndex(({ name }) => name === cursor?.name);
+        if (!step || nth < 0) return;
         event.preventDefault();
-        const svg = cursor.closest("svg");
-        const r = +cursor.dataset.r + step[0];
-        const c = +cursor.dataset.c + step[1];
-        const next = svg.querySelector(`rect[data-r="${r}"][data-c="${c}"]`);
-        if (next) return point(next);
+        const [r, c] = [cursor.r + step[0], cursor.c + step[1]];
+        const [height, width] = own[nth].tensor.shape;
+        if (r >= 0 && c >= 0 && r < height && c < width) return point({ name: cursor.name, r, c });
         // Past the edge of a matrix: on to the one after it, or back to the one before.
-        const all = [...picture.querySelectorAll("svg[data-name]")];
-        const other = all[all.indexOf(svg) + step[0] + step[1]];
-        if (other) point(other.querySelector("rect[data-value]"));
+        const other = own[nth + step[0] + step[1]];
+        if (other) point({ name: other.name, r: 0, c: 0 });
       });
       picture.addEventListener("click", (event) => {
         const button = event.target.closest("[data-act]");
@@ -421,10 +465,47 @@ function explorer({ compute, prepare = (tokens) => tokens, act, note, ready = []
         model.off("change:sentence", chosen);
         window.removeEventListener(KEPT, follow);
         resized.disconnect();
+        watch.disconnect();
+        clearTimeout(waiting);
         window.removeEventListener("keydown", keepArrows, true);
       };
     },
   };
+}
+
+// A text that stays the same is left alone.
+function say(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+const template = document.createElement("template");
+
+function parsed(html) {
+  template.innerHTML = html;
+  return template.content;
+}
+
+// Makes `old` what `wanted` is, but for what panels hold, and leaves alone what is the same in both, so that the browser need not
+// style, lay out and paint it again.
+function become(old, wanted) {
+  let one = old.firstChild;
+  for (const node of [...wanted.childNodes]) {
+    const next = one?.nextSibling;
+    if (!one) old.append(node);
+    else if (one.nodeName !== node.nodeName || node.nodeType !== Node.ELEMENT_NODE) {
+      if (!one.isEqualNode(node)) one.replaceWith(node);
+    } else if (!one.isEqualNode(node)) {
+      for (const { name } of [...one.attributes]) if (!node.hasAttribute(name)) one.removeAttribute(name);
+      for (const { name, value } of node.attributes) if (one.getAttribute(name) !== value) one.setAttribute(name, value);
+      if (!("panel" in node.dataset)) become(one, node);
+    }
+    one = next;
+  }
+  while (one) {
+    const next = one.nextSibling;
+    one.remove();
+    one = next;
+  }
 }
 
 function sizes(at) {

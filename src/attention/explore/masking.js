@@ -6,14 +6,6 @@ const chosen = (frame, at) => Math.min(at.query, frame.queries.length - 1);
 
 const allowed = (frame, query, key) => frame.mask.data[query * frame.keys.length + key] === 1;
 
-// Draws a stroke through every forbidden cell of a matrix.
-function strike(svg) {
-  return svg.replace(
-    /<rect class="struck" x="([\d.]+)" y="([\d.]+)" width="([\d.]+)"[^>]*\/>/g,
-    (cell, x, y, side) => `${cell}<path class="strike" d="M${x} ${+y + +side}l${side} -${side}"/>`,
-  );
-}
-
 export default explorer({
   // The keys are the sentence; so are the queries, but in cross-attention.
   compute({ tokens, ids }, at, model, { stored, read }) {
@@ -63,17 +55,15 @@ export default explorer({
     const across = room >= 500 ? 2 : 1;
     const size = cellSize((room - 18 * (across - 1)) / across, keys.length, rows, { most: 32 });
     const show = (name, tensor, largest, struck, { labels = rows, queryOf = (r) => r } = {}) =>
-      strike(
-        matrix({
-          name,
-          tensor,
-          rows: labels,
-          columns,
-          size,
-          largest,
-          paint: (value, r, c) => (allowed(frame, queryOf(r), c) ? (name === "mask" ? { text: "1" } : {}) : { kind: "struck", text: struck }),
-        }),
-      );
+      matrix({
+        name,
+        tensor,
+        rows: labels,
+        columns,
+        size,
+        largest,
+        paint: (value, r, c) => (allowed(frame, queryOf(r), c) ? (name === "mask" ? { text: "1" } : {}) : { kind: "struck", text: struck }),
+      });
     const heads = Array.from({ length: every.shape[1] }, (_, i) => `head ${i}`);
     const same = shape?.at(-2) === 1 ? ", the same for every query" : "";
     return (

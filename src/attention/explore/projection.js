@@ -2,7 +2,7 @@
 // one scale, cut into the heads' strips: the area is the number of weights, and cutting does not change it.
 
 const LETTERS = ["q", "k", "v"];
-const count = (n) => n.toLocaleString("en-GB");
+const { format: count } = new Intl.NumberFormat("en-GB");
 
 export default explorer({
   compute({ tokens, ids }, at, model) {

@@ -40,13 +40,13 @@ function bars({ name, tensor, cap, equal, room, marked }) {
     const y = 2 + r * 20;
     return (
       `<text class="row" x="${left - 6}" y="${y + 12}">${escape(label)}</text>` +
-      `<rect class="plus" x="${left}" y="${y}" width="${Math.max(1, x(value) - left).toFixed(1)}" height="16" fill-opacity="${r === 0 || r === marked ? 0.62 : 0.25}" data-value="${value}" data-r="${r}" data-c="0"/>` +
+      `<rect class="plus" x="${left}" y="${y}" width="${Math.max(1, x(value) - left).toFixed(1)}" height="16" fill-opacity="${r === 0 || r === marked ? 0.62 : 0.25}"/>` +
       `<text class="value" x="${room - 20}" y="${y + 12}">${number(value)}</text>`
     );
   });
   const line = equal ? `<path class="band" stroke-dasharray="3 2" d="M${x(equal).toFixed(1)} 0V82"/>` : "";
-  drawn.push({ name, tensor, rows: DIVISORS, columns: ["mean"] });
-  return `<svg data-name="${escape(name)}" data-largest="${cap}" width="${room}" height="84" viewBox="0 0 ${room} 84" aria-hidden="true">${parts.join("")}${line}</svg>`;
+  drawn.push({ name, tensor, rows: DIVISORS, columns: ["mean"], largest: cap, keys: rows.map(() => undefined), left, top: 0, size: long, high: 20 });
+  return `<svg data-name="${escape(name)}" width="${room}" height="84" viewBox="0 0 ${room} 84" aria-hidden="true">${parts.join("")}${line}<path class="outline" transform="translate(${left} 0)"/></svg>`;
 }
 
 export default explorer({
