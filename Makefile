@@ -91,13 +91,13 @@ clean: ## remove the environment, the built pages and every cache
 	rm -rf $(VENV) _build .pytest_cache .ruff_cache .hypothesis src/*.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Pages are rebuilt one by one where only their own text changed, all of them where anything else did.
+# All pages: Sphinx forgets the glossary's terms in the search index of those that it does not write anew.
 $(BUILT): $(INSTALLED) $(BOOK_SOURCES) $(DOCUMENTED) $(REPOSITORY)
 	@echo "Building the book ..."
 	@rm -f $@ # a page that warned is read again by the next build, and warns again
 	@# --toc is absolute, because Jupyter Book reads a relative path from the source folder
 	@$(BIN)/jupyter-book build book --config _config.yml --toc $(CURDIR)/_toc.yml --path-output . \
-		-W --keep-going -n $(if $(filter-out %.ipynb %.md,$?),--all)
+		-W --keep-going -n --all
 	@touch $@
 
 # The repository whose address the pages carry. The file changes only where the address or the commit does.

@@ -30,8 +30,8 @@ function number(x, digits = 2) {
 }
 
 // For inside a cell: no zero before the point.
-function short(x) {
-  return number(x).replace(/^(\D?)0\./, "$1.");
+function short(x, digits = 2) {
+  return number(x, digits).replace(/^(\D?)0\./, "$1.");
 }
 
 function escape(text) {
@@ -55,7 +55,7 @@ const SHADES = 20; // between none and full
 //   rows     labels of the rows, or []                   columns  labels of the columns, or []
 //   size     of a cell in pixels                         high     of a cell, where it is not its width
 //   largest  the number drawn in full colour
-//   paint    (value, r, c) => {kind, strength, text, key}: replaces the signed colours, where a view needs to; cells that
+//   paint    (value, r, c) => {kind, strength, text, key}: replaces the signed colours and the numbers, where a view needs to; cells that
 //            show the same entry in several matrices share a key; the kind "struck" is a stroke through the cell
 //   bands    [{from, to, text}]: brackets above groups of columns
 function matrix({ name, tensor, rows = [], columns = [], size = 26, high = size, largest = tensor.largest, paint, bands = [] }) {
@@ -66,10 +66,13 @@ function matrix({ name, tensor, rows = [], columns = [], size = 26, high = size,
   const looks = Array.from(tensor.data, (value, i) => ({
     kind: value < 0 ? "minus" : "plus",
     strength: largest ? Math.min(1, Math.abs(value) / largest) : 0,
-    text: short(value),
     ...paint?.(value, Math.floor(i / width), i % width),
   }));
-  const digits = slots(looks, size); // all cells show their number, or none does
+  // All cells show their number, large ones with fewer decimals where there is less room, or none does.
+  const decimals = [2, ...(largest >= 2 ? [1] : []), ...(largest >= 10 ? [0] : [])];
+  const texts = (digits) => looks.map(({ text }, i) => text ?? short(tensor.data[i], digits));
+  const shown = decimals.map(texts).find((each) => slots(each, size));
+  const digits = shown && slots(shown, size);
   const cells = {}; // the path of each kind and shade
   const lines = [];
   let bars = "";
@@ -89,7 +92,7 @@ function matrix({ name, tensor, rows = [], columns = [], size = 26, high = size,
       if (!digits && kind === "minus") bars += `M${x + size * 0.25} ${y + high / 2 - 0.5}h${size * 0.45}`;
     }
     if (digits) {
-      const line = looks.slice(r * width, (r + 1) * width).map(({ text }) => centred(text, digits.count));
+      const line = shown.slice(r * width, (r + 1) * width).map((text) => centred(text, digits.count));
       lines.push(`<text class="digits" x="${digits.shift}" y="${(r + 0.5) * high + 3.5}" font-size="${digits.fontSize}">${line.join("")}</text>`);
     }
   }
@@ -113,16 +116,16 @@ function matrix({ name, tensor, rows = [], columns = [], size = 26, high = size,
   const painted = Object.entries(cells).map(([look, d]) => `<path ${look} d="${d}"/>`);
   const w = left + width * size + 1;
   const h = top + height * high + 1;
-  drawn.push({ name, tensor, rows, columns, largest, keys: looks.map(({ key }) => key), left, top, size, high });
+  drawn.push({ name, tensor, rows, columns, largest, keys: looks.map(({ key }) => key), dashes: Boolean(bars), left, top, size, high });
   return `<svg data-name="${escape(name)}" width="${w}" height="${h}" viewBox="0 0 ${w} ${h}" aria-hidden="true"><g transform="translate(${left} ${top})">${labels.join("")}<path class="grid" d="${rules.join("")}"/>${painted.join("")}${lines.join("")}<path class="strike" d="${strikes}"/><path class="bar" d="${bars}"/><path class="outline"/></g></svg>`;
 }
 
 // The numbers of a row are one text in a font whose characters are all equally wide: an element for each number would
 // take twice as long to draw. Every cell gets `count` characters, and the font the size at which they fill the cell.
 // Nothing is returned where that would be too small to read.
-function slots(looks, size) {
+function slots(texts, size) {
   characterWidth ??= measureCharacter();
-  const longest = Math.max(...looks.map(({ text }) => text.length));
+  const longest = Math.max(...texts.map((text) => text.length));
   const fontSize = (count) => size / (count * characterWidth);
   const least = longest === 1 ? 1 : longest + 1; // a gap between numbers
   const count = Math.max(least, Math.round(size / (10.5 * characterWidth)));
@@ -342,7 +345,8 @@ function explorer({ compute, prepare = (tokens) => tokens, act, note, ready = []
           if (acting) picture.querySelector(`[data-act="${acting}"]`)?.focus();
         }
         say(line, problem ? `${sizes(at)} · nothing to show` : status(frame, at));
-        say(readout, problem ? "" : "Point at a cell, tap it, or use the arrow keys.");
+        readout.classList.remove("reading");
+        say(readout, problem ? "" : `Point at a cell, tap it, or use the arrow keys.${drawn.some(({ dashes }) => dashes) ? " A dash is a negative number." : ""}`);
         own = picture.matrices = drawn;
         if (tables.open) fillTables();
       }
@@ -376,12 +380,14 @@ function explorer({ compute, prepare = (tokens) => tokens, act, note, ready = []
         const key = keys[i];
         light((cell) => (cell.name === name && cell.r === r && cell.c === c) || (key !== undefined && cell.key === key), `[data-key="${key}"], [data-word="${r}"]`);
         cursor = { name, r, c };
+        readout.classList.add("reading");
         readout.textContent = describe({ name, r, c, key, value: tensor.data[i] }, frame, at);
       }
 
       // A word lights its row in every map.
       function pointWord(r) {
         light((cell) => cell.r === r, `[data-word="${r}"]`);
+        readout.classList.add("reading");
         readout.textContent = describe({ name: "word", r }, frame, at);
       }
 

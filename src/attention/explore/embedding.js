@@ -29,7 +29,7 @@ export default explorer({
     const beside = Math.floor((room - labelWidth(marked) - labelWidth(here) - 24) / (2 * width));
     const size = beside >= 30 ? Math.min(30, beside) : cellSize(room, width, marked, { most: 30 });
     const high = Math.max(size, 15); // room for the labels where many columns make narrow cells
-    const entry = (value, r, c) => ({ text: brief(value), key: 1000 + r * width + c });
+    const entry = (value, r, c) => ({ key: 1000 + r * width + c });
     const groups = rows.map((_, i) => rows.filter((_, j) => first(twin, j) === i)).filter((group) => group.length > 1);
     return (
       row(
@@ -49,7 +49,6 @@ export default explorer({
             rows,
             columns: rows,
             size: cellSize(room, tokens.length, rows, { most: 36 }),
-            paint: (value) => ({ text: brief(value) }),
           }),
         ),
         panel(
@@ -60,7 +59,7 @@ export default explorer({
             rows: places,
             columns: places,
             size: cellSize(room, places.length, places, { most: 30 }),
-            paint: (value, r, c) => ({ text: brief(value), key: Math.abs(r - c) }),
+            paint: (value, r, c) => ({ key: Math.abs(r - c) }),
           }),
         ),
       ])
@@ -85,10 +84,4 @@ export default explorer({
 // The first of the rows that equal row i: i itself where no other does.
 function first(twin, i) {
   return twin[i] < 0 ? i : Math.min(i, twin[i]);
-}
-
-// For inside a cell: one decimal, and no zero before the point.
-function brief(value) {
-  const text = number(value, 1);
-  return text === "0.0" ? "0" : text.replace(/^(\D?)0\./, "$1.");
 }

@@ -40,7 +40,6 @@ export default explorer({
     const beside = room >= 600 && half >= 12;
     const size = beside ? half : cellSize(room, d_model, rows, { most: 36 });
     const high = Math.max(size, 14); // room for the labels where many columns make narrow cells
-    const paint = (value) => ({ text: number(value, size < 36 ? 1 : 2).replace(/^(\D?)0\./, "$1.") });
     const bands = Array.from({ length: heads }, (_, i) => ({
       from: i * d_key,
       to: (i + 1) * d_key,
@@ -53,9 +52,9 @@ export default explorer({
       const upper = letter.toUpperCase();
       return panel(
         `${upper} = X·W_${letter}${bias ? ` + b_${letter}` : ""} ${shape}`,
-        matrix({ name: letter, tensor: frame[letter], rows, size, high, bands, largest, paint }) +
+        matrix({ name: letter, tensor: frame[letter], rows, size, high, bands, largest }) +
           // As wide a label as the tokens have, so that its columns stand under theirs.
-          (bias ? matrix({ name: `b_${letter}`, tensor: bias, rows: [`+ b_${letter}`.padStart(Math.max(...rows.map((r) => r.length)))], size, high, largest, paint }) : ""),
+          (bias ? matrix({ name: `b_${letter}`, tensor: bias, rows: [`+ b_${letter}`.padStart(Math.max(...rows.map((r) => r.length)))], size, high, largest }) : ""),
         letter,
       );
     });
@@ -80,7 +79,7 @@ export default explorer({
     ].join("")}</tbody></table>`;
 
     return (
-      row(`X goes in; Q, K and V come out`, [panel(`X ${shape}: no heads yet`, matrix({ name: "x", tensor: x, rows, size, high, paint, bands: [{ from: 0, to: d_model, text: "read by every head" }] })), ...projected]) +
+      row(`X goes in; Q, K and V come out`, [panel(`X ${shape}: no heads yet`, matrix({ name: "x", tensor: x, rows, size, high, bands: [{ from: 0, to: d_model, text: "read by every head" }] })), ...projected]) +
       row(`Parameters: ${heads === 1 ? "one head has them all" : `dealt to ${heads} heads, ${d_key} ${d_key === 1 ? "column" : "columns"} each`}`, [...squares, ledger])
     );
   },

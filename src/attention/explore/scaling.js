@@ -85,7 +85,7 @@ export default explorer({
     // "−4.0" needs a cell of 30 pixels: where the word "head" takes that room, its number must do.
     const rows = cellSize(share, tokens.length, named) < 30 ? named.map((_, i) => i) : named;
     const size = cellSize(share, tokens.length, rows, { most: 32 });
-    const show = (name, tensor, largest, digits) =>
+    const show = (name, tensor, largest) =>
       matrix({
         name: `${name} ${query}`,
         tensor: tensor.at(query),
@@ -93,14 +93,13 @@ export default explorer({
         columns,
         size,
         largest,
-        paint: (value) => ({ text: digits ? number(value, digits) : number(value).replace("0.", ".") }),
       });
     const caps = [Math.max(4, measured.data[0]), 1, Math.log(tokens.length), 0.5];
     const wide = room > 620 ? Math.floor((room - 20) / 2) : Math.min(room, 420);
     const count = `${heads} ${heads === 1 ? "head" : "heads"} × ${tokens.length} queries`;
     return (
       row(`Query "${tokens[query]} ${query}" against every key, a row for each head`, [
-        panel("unscaled scores q·k", show("unscaled", unscaled, unscaled.largest, 1), "scores"),
+        panel("unscaled scores q·k", show("unscaled", unscaled, unscaled.largest), "scores"),
         panel("weights, ÷ nothing", show("weights0", frame.weights0, 1), "weights"),
         panel(`weights, ÷ ${at.divisor} = ${number(divisors[by])}`, show(`weights${by}`, frame[`weights${by}`], 1), "weights"),
       ]) +

@@ -42,8 +42,8 @@ export default explorer({
     return met.length ? `At d_model ${at.d_model} the model never met ${listed(met)} in training; wider models did.` : "";
   },
 
-  status({ accuracy, grammar }, at) {
-    return `d_model ${at.d_model} · n_heads ${at.n_heads} · d_key ${at.d_model / at.n_heads} · right on ${percent(accuracy)} of 4,000 new sentences (${grammar})`;
+  status({ accuracy, grammar, off }, at) {
+    return `d_model ${at.d_model} · n_heads ${at.n_heads} · d_key ${at.d_model / at.n_heads} · right on ${percent(accuracy)} of 4,000 new sentences (${grammar})${off ? ", with all heads on" : ""}`;
   },
 
   draw(frame, at, room) {
@@ -62,7 +62,7 @@ export default explorer({
     // As many beside one another as leave their labels room.
     const fit = (across) => cellSize((room - 18 * (across - 1)) / across, tokens.length, tokens, { most: heads === 1 ? 34 : 26 });
     const size = fit([Math.min(4, heads), 3, 2].find((across) => across <= heads && fit(across) >= 14) ?? 1);
-    const maps = range(heads).map((i) => panel(names[i], matrix({ name: `weights ${i}`, tensor: weights.at(i), rows: tokens, columns: tokens, size, largest: 1 }), "weights"));
+    const maps = range(heads).map((i) => panel(off.includes(i) ? `${names[i]}, switched off` : names[i], `<div${off.includes(i) ? ' class="off"' : ""}>${matrix({ name: `weights ${i}`, tensor: weights.at(i), rows: tokens, columns: tokens, size, largest: 1 })}</div>`, "weights"));
     return (
       sentence(frame, room) +
       answers(frame) +
@@ -130,6 +130,7 @@ function sentence({ tokens, verb, weights, roles, off = [] }, room) {
   const reach = (i) => Math.abs(at(i) - at(verb));
   const farthest = verb < 0 ? 0 : Math.max(...tokens.map((_, i) => reach(i)));
   const above = lying ? 34 + Math.min(86, farthest * 0.42) : 0;
+  const surest = tokens.map((_, i) => Math.max(...heads.map((head) => weights.at(head).at(Math.max(verb, 0)).data[i])));
   const arcs = [];
   const labels = [];
   for (const [nth, head] of heads.entries()) {
@@ -145,7 +146,7 @@ function sentence({ tokens, verb, weights, roles, off = [] }, room) {
         ? `M${from} ${above - 2}C${from} ${above - 2 - bulge * 1.33} ${to} ${above - 2 - bulge * 1.33} ${to} ${above - 2}`
         : `M${side} ${from}C${side + bulge * 1.33} ${from} ${side + bulge * 1.33} ${to} ${side} ${to}`;
       arcs.push(`<path class="arc head-${head}" stroke-width="${(1 + 6 * weight).toFixed(1)}" stroke-opacity="${(0.3 + 0.7 * weight).toFixed(2)}" stroke-dasharray="${DASHES[head]}" data-head="${head}" data-weight="${weight}" data-to="${i}" d="${d}"/>`);
-      if (i !== strongest || (heads.length > 4 && weight < 0.6)) return;
+      if (i !== strongest || (heads.length > 2 && weight < surest[i])) return; // of many heads, one for each word
       const [x, y] = lying ? [(from + to) / 2, above - 8 - bulge] : [side + bulge + 6, (from + to) / 2 + 4];
       labels.push({ x, y, text: `${role(...roles[head]) || `head ${head}`} ${number(weight)}`, head });
     });

@@ -86,4 +86,12 @@
       mark();
     }).observe(end);
   }
+
+  // ------------------------------------------------------------------------------------ the table of contents
+
+  // On a phone it lies over the page: who has chosen a section wants to see it.
+  document.addEventListener("click", ({ target }) => {
+    const link = target.closest("dialog a[href*='#']");
+    if (link?.pathname === location.pathname) link.closest("dialog").close();
+  });
 })();
