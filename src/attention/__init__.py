@@ -23,6 +23,9 @@ from attention.linear.random_features import fourier_features, random_feature_at
 from attention.masks import causal_mask, padding_mask
 from attention.multihead import MultiHeadAttention
 from attention.per_head import PerHeadAttention
+from attention.positions.learned import LearnedPositions
+from attention.positions.linear_bias import LinearBias
+from attention.positions.rotary import Rotary
 from attention.recurrent.additive import AdditiveAttention
 from attention.recurrent.encoder_decoder import BahdanauDecoder, BidirectionalEncoder, LuongDecoder
 from attention.recurrent.local import LocalAttention
@@ -41,6 +44,7 @@ from attention.transformer.decoder import Decoder, DecoderLayer
 from attention.transformer.encoder import Encoder, EncoderLayer
 from attention.transformer.encoder_decoder import EncoderDecoder, TransformerOutput
 from attention.transformer.feed_forward import FeedForward
+from attention.transformer.qk_norm import QKNorm, QKSequential
 
 __all__ = [
     "SENTENCES",
@@ -55,6 +59,8 @@ __all__ = [
     "FeedForward",
     "GroupedQueryAttention",
     "KeyValueCache",
+    "LearnedPositions",
+    "LinearBias",
     "LinformerAttention",
     "LocalAttention",
     "LuongAttention",
@@ -62,7 +68,10 @@ __all__ = [
     "MultiHeadAttention",
     "PerHeadAttention",
     "PerformerAttention",
+    "QKNorm",
+    "QKSequential",
     "ReformerAttention",
+    "Rotary",
     "RunningExample",
     "SinusoidalPositionalEncoding",
     "TokenEmbedding",

@@ -71,14 +71,17 @@ def attend(
     value: Float[Tensor, "*batch key d_value"],
     mask: Bool[Tensor, "..."] | None,
     *,
+    bias: Float[Tensor, "heads query key"] | None = None,
     dropout: float = 0.0,
     scale: float | None = None,
 ) -> tuple[Float[Tensor, "*batch query d_value"], Float[Tensor, "*batch query key"]]:
-    """`scaled_dot_product_attention` without its argument checks."""
+    """`scaled_dot_product_attention` without its argument checks, and with a bias on the scores."""
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     # Scaling the queries scales every score. It takes d_key products per query instead of one per
     # key, and no score grows too large for float16 on the way.
     scores = (query * scale) @ key.transpose(-2, -1)  # (..., query, key)
+    if bias is not None:
+        scores = scores + bias.to(scores.dtype)
     weights = masked_softmax(scores, mask)
     weights = F.dropout(weights, dropout)  # with dropout 0, the weights themselves
     return weights @ value, weights
@@ -151,19 +154,30 @@ def attend_fused(
     value: Float[Tensor, "batch heads key d_value"],
     mask: Bool[Tensor, "..."] | None = None,
     *,
+    bias: Float[Tensor, "heads query key"] | None = None,
     dropout: float = 0.0,
     causal: bool = False,
 ) -> Float[Tensor, "batch heads query d_value"]:
-    """`fused_attention` without its argument checks."""
+    """`fused_attention` without its argument checks, and with a bias on the scores.
+
+    The bias is a matrix of query × key numbers for each head, and with a mask of its own for each
+    sentence one for each sentence too.
+    """
+    if bias is not None:
+        bias = bias[None].to(query.dtype)  # torch's kernel on a CPU asks for four axes
     # torch's is_causal aligns the first query with the first key.
-    if causal and (mask is not None or query.shape[-2] != key.shape[-2]):
+    extra = mask is not None or bias is not None
+    if causal and (extra or query.shape[-2] != key.shape[-2]):
         mask, causal = with_causal(mask, query, key), False
     if mask is None:
         return F.scaled_dot_product_attention(
-            query, key, value, dropout_p=dropout, is_causal=causal
+            query, key, value, bias, dropout_p=dropout, is_causal=causal
         )
     # What a kernel makes of a row with nothing to attend to depends on the kernel and on torch's
     # version. So such a row may attend to everything, and its output is set to 0 afterwards.
     sees = mask.any(dim=-1, keepdim=True)  # (..., query, 1)
-    output = F.scaled_dot_product_attention(query, key, value, mask | ~sees, dropout)
+    allowed = mask | ~sees
+    if bias is not None:
+        allowed = torch.where(allowed, bias, -torch.inf)
+    output = F.scaled_dot_product_attention(query, key, value, allowed, dropout)
     return output.masked_fill(~sees, 0.0)

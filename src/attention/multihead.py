@@ -22,8 +22,22 @@ class MultiHeadAttention(nn.Module):
         dropout: the probability that an attention weight is dropped, in training only.
         bias: whether the four projections add a bias.
 
+    Attributes:
+        head_gate: (heads,), a factor on each head's result before the heads are merged; 0 switches
+            a head off, and the weights it returns stay. Its gradient says how much the loss
+            depends on each head. A buffer that no state_dict holds.
+        qk_transform: a module that maps q and k after the split, (batch, heads, query, d_key) and
+            (batch, heads, key, d_key), to two tensors of these shapes, such as `Rotary` or
+            `QKNorm`.
+        score_bias: a module that maps n_queries and n_keys to numbers (heads, query, key), added to
+            the scaled scores before mask and softmax, such as `LinearBias`. Without weights it
+            still costs a matrix of query × key numbers per head.
+
+    All three are None unless assigned, in a layer of a transformer as well:
+    `layer.self_attention.qk_transform = Rotary(layer.self_attention.d_key)`.
+
     Source:
-        Vaswani et al. 2017, §3.2.2.
+        Vaswani et al. 2017, §3.2.2; Michel et al. 2019, "Masking Attention Heads", for head_gate.
 
     Example:
         >>> import torch
@@ -48,6 +62,9 @@ class MultiHeadAttention(nn.Module):
         self.w_k = nn.Linear(d_model, d_model, bias=bias)
         self.w_v = nn.Linear(d_model, d_model, bias=bias)
         self.w_o = nn.Linear(d_model, d_model, bias=bias)
+        self.register_buffer("head_gate", None, persistent=False)
+        self.qk_transform: nn.Module | None = None
+        self.score_bias: nn.Module | None = None
 
     def forward(
         self,
@@ -78,7 +95,8 @@ class MultiHeadAttention(nn.Module):
             output (batch, query, d_model) and weights (batch, heads, query, key).
 
         Raises:
-            ValueError: the shapes do not fit.
+            ValueError: the shapes do not fit, those of head_gate and of what score_bias returns
+                included.
             TypeError: a tensor holds integers, or the mask is not boolean.
         """
         key = query if key is None else key
@@ -88,13 +106,23 @@ class MultiHeadAttention(nn.Module):
         q = split(self.w_q(query), self.n_heads)  # (batch, heads, query, d_key)
         k = split(self.w_k(key), self.n_heads)  # (batch, heads, key, d_key)
         v = split(self.w_v(value), self.n_heads)  # (batch, heads, key, d_key)
+        if self.qk_transform is not None:
+            q, k = self.qk_transform(q, k)
+        bias = None
+        if self.score_bias is not None:
+            n_queries, n_keys = query.shape[1], key.shape[1]
+            bias = self.score_bias(n_queries, n_keys)
+            require_shape("the result of score_bias", bias, (self.n_heads, n_queries, n_keys))
         dropout = self.dropout if self.training else 0.0
         if need_weights:
             mask = with_causal(mask, q, k) if causal else mask
-            attended, weights = attend(q, k, v, mask, dropout=dropout)
+            attended, weights = attend(q, k, v, mask, bias=bias, dropout=dropout)
         else:
-            attended = attend_fused(q, k, v, mask, dropout=dropout, causal=causal)
+            attended = attend_fused(q, k, v, mask, bias=bias, dropout=dropout, causal=causal)
             weights = None
+        if self.head_gate is not None:
+            require_shape("head_gate", self.head_gate, (self.n_heads,))
+            attended = attended * self.head_gate.to(attended.dtype)[:, None, None]
         return self.w_o(merge(attended)), weights
 
     @classmethod
@@ -135,3 +163,15 @@ class MultiHeadAttention(nn.Module):
 
     def extra_repr(self) -> str:
         return f"d_model={self.d_model}, n_heads={self.n_heads}, dropout={self.dropout}"
+
+
+def require_shape(name: str, x: Tensor, shape: tuple[int, ...]) -> None:
+    """Require the shape of one number per head, or per head, query and key.
+
+    A size of 1 would broadcast, and give every head the same.
+    """
+    if x.shape != shape:
+        axes = ("heads", "query", "key")[: len(shape)]
+        raise ValueError(
+            f"{name} must have shape ({', '.join(axes)}) = {shape}, got {tuple(x.shape)}"
+        )

@@ -94,7 +94,18 @@ class PerHeadAttention(nn.Module):
 
     @classmethod
     def from_multi_head(cls, module: MultiHeadAttention) -> "PerHeadAttention":
-        """Copy the weights of a `MultiHeadAttention`, a slice for each head."""
+        """Copy the weights of a `MultiHeadAttention`, a slice for each head.
+
+        Raises:
+            ValueError: the module has a head_gate, a qk_transform or a score_bias, which this one
+                lacks.
+        """
+        for name in ("head_gate", "qk_transform", "score_bias"):
+            if getattr(module, name) is not None:
+                raise ValueError(
+                    f"module has a {name}, which does not exist here; set it to None to copy the "
+                    "weights alone"
+                )
         ours = cls(module.d_model, module.n_heads, bias=module.w_q.bias is not None)
         ours.to(module.w_q.weight).train(module.training)
         for name in ("w_q", "w_k", "w_v"):

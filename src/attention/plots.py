@@ -149,3 +149,31 @@ def plot_heads(
     panel.set_axis_off()
     panel.margins(0.02, 0.15)
     return Picture(figure, alt, {"weights of the verb": looks})
+
+
+def plot_curves(
+    curves: Mapping[str, Float[Tensor, " points"]], *, every: int = 1, label: str = "loss", alt: str
+) -> Picture:
+    """Draw numbers over the steps of training, a line for each of them.
+
+    Args:
+        curves: (points,) tensors by name.
+        every: how many steps lie between two points.
+        label: what the numbers are.
+        alt: what the picture shows, for those who cannot see it.
+
+    Returns:
+        The picture; it keeps the curves as ``values``.
+
+    """
+    figure = Figure(figsize=(6, 2.6))
+    panel = figure.subplots()
+    for (name, curve), (colour, dash) in zip(curves.items(), LINES, strict=False):
+        steps = every * (torch.arange(len(curve)) + 0.5)
+        panel.plot(steps, curve.detach(), dash, color=colour, label=name)
+    panel.set_xlabel("step")
+    panel.set_ylabel(label)
+    panel.legend(frameon=False)
+    panel.spines[["top", "right"]].set_visible(False)
+    figure.tight_layout()
+    return Picture(figure, alt, curves)

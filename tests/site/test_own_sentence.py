@@ -1,6 +1,7 @@
 """The reader's own sentence: what the page computes without torch is what torch computes."""
 
 import base64
+import functools
 import random
 
 import numpy as np
@@ -8,7 +9,6 @@ import pytest
 import torch
 
 import attention.explore
-from attention.explore.explorer import HERE
 from attention.masks import padding_mask
 from attention.text import tokenize
 from attention.trained.grammar import LONGEST, VOCABULARY, draw_sentences, find_verb
@@ -59,7 +59,8 @@ state => {
   return state.settings.map(([place, at]) => {
     const stored = view.unpacked(state.frames[place], numbers);
     if (stored.error) return null;
-    const model = view.unpacked(state.models[`${at.d_model},${at.n_heads ?? 2}`], weights);
+    const named = view.default.model ?? (at => `${at.d_model},${at.n_heads ?? 2}`);
+    const model = view.unpacked(state.models[named(at)], weights);
     const tokens = stored.keys ?? stored.tokens;
     const made = view.default.compute({tokens, ids: read(tokens)}, at, model,
                                       {stored, read, memory: {}});
@@ -87,11 +88,10 @@ BROKEN = {
 }
 
 
+@functools.cache
 def source_of(view):
     """The module of a view as the page has it, but for the widget around it."""
-    code = "\n".join(
-        (HERE / f"{name}.js").read_text("utf-8") for name in ("draw", "attention", view)
-    )
+    code = str(getattr(attention.explore, f"{view}_explorer")().view._esm)
     code = code.replace("export default explorer(", "export default (")
     return code + "\nexport { halves, unpacked, difference };"
 

@@ -159,6 +159,7 @@ MODULES = {
     "SinusoidalPositionalEncoding": Module(
         lambda: a.SinusoidalPositionalEncoding(D_MODEL, max_length=60), tokens
     ),
+    "LearnedPositions": Module(lambda: a.LearnedPositions(D_MODEL, max_length=60), tokens),
     "MultiHeadAttention": Module(lambda: a.MultiHeadAttention(**SIZES), two_sequences),
     "MultiHeadAttention, fused": Module(
         lambda: a.MultiHeadAttention(**SIZES), two_sequences, FUSED
@@ -218,5 +219,6 @@ OTHERS = {
     *("causal_mask", "draw_random_keys", "elu_plus_one", "fixed_mask", "fourier_features"),
     *("global_mask", "lsh_buckets", "merge_heads", "orthogonal_projection", "padding_mask"),
     *("positive_features", "random_mask", "running_example", "sliding_window_mask"),
+    *("LinearBias", "QKNorm", "QKSequential", "Rotary"),  # parts of MultiHeadAttention
     *("split_heads", "strided_mask", "tokenize", "linear_attention_step"),
 }

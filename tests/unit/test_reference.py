@@ -28,6 +28,16 @@ RESULTS = {  # what a function returns
     "attention.trained.grammar.Sentence",
     "attention.trained.model.Answer",
     "attention.trained.training.Accuracy",
+    "attention.trained.training.Head",
+    "attention.trained.checkpoints.Checkpoint",
+    "attention.trained.date_training.Measured",
+    "attention.trained.dates.Alignment",
+    "attention.trained.dates.WrittenDate",
+    "attention.trained.induction.Sequences",
+    "attention.trained.relative_clauses.ClauseAnswer",
+    "attention.trained.relative_clauses.ClauseBatch",
+    "attention.trained.relative_clauses.Clauses",
+    "attention.trained.relative_clauses.Verb",
 }
 BASE = {
     "attention.recurrent.encoder_decoder.RecurrentDecoder"

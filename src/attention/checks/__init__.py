@@ -14,6 +14,7 @@ from .causal import check_causal_mask
 from .dot_product import check_scaled_dot_product_attention
 from .find_by import check_find_by
 from .look_back import check_look_back
+from .mean_weight import check_mean_weight
 from .merging import check_merge_heads
 from .multihead import check_multi_head_attention
 from .padding import check_padding_mask
@@ -29,6 +30,7 @@ __all__ = [
     "check_causal_mask",
     "check_find_by",
     "check_look_back",
+    "check_mean_weight",
     "check_merge_heads",
     "check_multi_head_attention",
     "check_padding_mask",

@@ -8,6 +8,7 @@ from attention.explore.multihead import multihead_explorer
 from attention.explore.projection import projection_explorer
 from attention.explore.scaling import scaling_explorer
 from attention.explore.splitting import splitting_explorer
+from attention.explore.training import training_explorer
 from attention.explore.who_and_whom import who_and_whom_explorer
 
 __all__ = [
@@ -19,5 +20,6 @@ __all__ = [
     "projection_explorer",
     "scaling_explorer",
     "splitting_explorer",
+    "training_explorer",
     "who_and_whom_explorer",
 ]

@@ -1,7 +1,8 @@
 // What every view shares: finding the frame, drawing matrices, reading cells out, and the text alternative.
 // A view is `export default explorer({ compute, status, draw, describe })`: compute makes a frame of the reader's own sentence,
 // the same that Python makes of the stored ones; the others are functions of a frame. Where a view has buttons of its own
-// (`data-act`), `act` writes into `memory` what they say, and the frame is computed anew; `heard` says what a sentence lacks.
+// (`data-act`), `act` writes into `memory` what they say, and the frame is computed anew; `note` says what a sentence lacks. `model`
+// names the weights to compute with.
 
 const MINUS = "\u2212";
 const MONOSPACE = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"; // as in explorer.css
@@ -233,7 +234,7 @@ const PAUSE = 100; // milliseconds
 
 let fields = 0; // numbers the text fields of a page, to tie each label to its field
 
-function explorer({ compute, prepare = (tokens) => tokens, act, note, ready = [], status, draw, describe }) {
+function explorer({ model: modelOf = (at) => `${at.d_model},${at.n_heads ?? 2}`, compute, prepare = (tokens) => tokens, act, note, ready = [], status, draw, describe }) {
   return {
     render({ model, el }) {
       const controls = model.get("controls");
@@ -282,7 +283,7 @@ function explorer({ compute, prepare = (tokens) => tokens, act, note, ready = []
       // The frame of the reader's own tokens.
       function ownFrame(tokens) {
         const stored = unpacked(storedFrame(true), numbers);
-        const one = weightsOf(`${at.d_model},${at.n_heads ?? 2}`);
+        const one = weightsOf(modelOf(at));
         const make = (tokens, memory) => compute({ tokens, ids: read(tokens) }, at, one, { stored, read, memory });
         const setting = JSON.stringify(at, (name, value) => (name === "sentence" ? undefined : value));
         if (!proven.has(setting)) {

@@ -15,6 +15,7 @@ from torch import Tensor
 from attention.explore.controls import choices, position
 from attention.plots import Picture
 from attention.trained.grammar import LONGEST, VOCABULARY
+from attention.trained.model import WhoAndWhom
 from attention.trained.stored import load_trained, stored
 
 HERE = Path(__file__).parent
@@ -65,6 +66,7 @@ def explorer(
     frame: Callable[..., Frame],
     still: Callable[[Frame], Picture],
     *,
+    models: Mapping[str, WhoAndWhom] | None = None,
     reads_out: bool = False,
 ) -> Explorer:
     """Tie controls to a view that can draw every frame they reach, without asking the kernel.
@@ -77,6 +79,8 @@ def explorer(
             binary numbers, everything else as JSON. A ``ValueError`` it raises is shown in the
             picture's place, with its own words.
         still: draws the first frame, the one that the controls start at, as a static picture.
+        models: the models that compute a reader's sentence, by the name that the view's ``model``
+            gives them; unless given, the stored ones of each d_model and n_heads, as "8,2".
         reads_out: whether the view answers who and whom, and needs the weights for it.
 
     Returns:
@@ -93,18 +97,23 @@ def explorer(
         except ValueError as error:
             numbers[",".join(map(str, index))] = {"error": str(error)}
 
-    weights, models = Packer("<f2"), {}  # trained weights are stored in half precision
-    widths, counts = (
-        [value for _, value in options.get(name, [("2", 2)])] for name in ("d_model", "n_heads")
-    )
-    for d_model, n_heads in itertools.product(widths, counts):
-        if (d_model, n_heads) in stored():
-            parts = page_weights(d_model, n_heads, reads_out)
-            models[f"{d_model},{n_heads}"] = weights.add(parts)
+    if models is None:
+        widths, counts = (
+            [value for _, value in options.get(name, [("2", 2)])] for name in ("d_model", "n_heads")
+        )
+        pairs = [pair for pair in itertools.product(widths, counts) if pair in stored()]
+        models = {
+            f"{d_model},{n_heads}": load_trained(d_model, n_heads) for d_model, n_heads in pairs
+        }
+    weights = Packer("<f2")  # trained weights are stored in half precision
+    packed_models = {
+        name: weights.add(page_weights(model, reads_out)) for name, model in models.items()
+    }
 
     traits = {name: traitlets.Int(0).tag(sync=True) for name in controls}
     code = "\n".join(
-        (HERE / f"{module}.js").read_text("utf-8") for module in ("draw", "attention", view)
+        (HERE / f"{module}.js").read_text("utf-8")
+        for module in ("draw", "attention", *(["arcs"] if reads_out else []), view)
     )
     style = (HERE / "explorer.css").read_text("utf-8")
     parts = {**traits, "_esm": code, "_css": style, "__module__": __name__}
@@ -119,7 +128,7 @@ def explorer(
             for name in controls
         ],
         frames=numbers,
-        models=models,
+        models=packed_models,
         vocabulary=list(VOCABULARY.tokens),
         numbers=packed.numbers,
         weights=weights.numbers,
@@ -132,14 +141,13 @@ def explorer(
     return Explorer(f"{view}_explorer", controls, picture, still(frame(**start)))
 
 
-def page_weights(d_model: int, n_heads: int, reads_out: bool) -> Frame:
+def page_weights(model: WhoAndWhom, reads_out: bool) -> Frame:
     """What the page needs of a trained model to compute a sentence that a reader writes."""
-    model = load_trained(d_model, n_heads)
     layers = {name: getattr(model.attention, f"w_{name}") for name in "qkvo"}
     if reads_out:
         layers |= {"who": model.to_who, "whom": model.to_whom}
     return (
-        {"n_heads": n_heads, "table": model.embedding.table.weight}
+        {"n_heads": model.attention.n_heads, "table": model.embedding.table.weight}
         | {f"w_{name}": layer.weight for name, layer in layers.items()}
         | {f"b_{name}": layer.bias for name, layer in layers.items()}
     )

@@ -4,7 +4,8 @@ For every width and number of heads, `SEEDS` models are trained and measured on 
 sentences. Of those within half a percent of the best, the one is stored whose heads have the
 clearest roles: the most weight on the answer that each looks at, on average over its heads. Of the
 stored one it also prints what is left of each answer when a head is switched off. Then the variants
-of the model with d_model 8 and 2 heads: seed 0 of each is stored.
+of the model with d_model 8, of each of which seed 0 is stored, and two models on their way. Then
+the other tasks: induction, relative clauses, dates.
 """
 
 import argparse
@@ -12,6 +13,7 @@ from typing import NamedTuple
 
 import torch
 
+from attention.trained import checkpoints, date_stored, induction, relative_clauses
 from attention.trained.grammar import Batch, encode
 from attention.trained.model import WhoAndWhom
 from attention.trained.stored import store
@@ -73,8 +75,8 @@ def main() -> None:
     new = {d_model: new_sentences(d_model) for d_model in HEADS}
     batches = {d_model: encode(sentences) for d_model, sentences in new.items()}
 
-    def tried(d_model: int, n_heads: int, change: Change | None = None) -> list[Try]:
-        models = [train(d_model, n_heads, seed, change=change) for seed in SEEDS]
+    def tried(d_model: int, n_heads: int, change: Change | None = None, **options) -> list[Try]:
+        models = [train(d_model, n_heads, seed, change=change, **options) for seed in SEEDS]
         batch, sentences = batches[d_model], new[d_model]
         return [Try(m, accuracy(m, batch).both, roles(m, sentences)) for m in models]
 
@@ -85,12 +87,35 @@ def main() -> None:
         report(chosen, batches[d_model], tries)
         if not options.dry_run:
             store(*chosen)
-    print("variant of d_model 8, n_heads 2: both right, by seed")
+    print("variant of d_model 8: both right, by seed")
     for variant, change in VARIANTS.items():
-        tries = tried(8, 2, change)
+        if variant == "feed-forward":  # lets one head do it, at steps that are not too large
+            tries = tried(8, 1, change, learning_rate=0.01)
+        else:
+            tries = tried(8, 2, change)
         print(f"{variant:24}  {by_seed(tries)}", flush=True)
         if not options.dry_run:
             store(*tries[0], variant)
+    print("on the way, at d_model 8 with 2 heads: both right at each step that is stored")
+    for seed in checkpoints.SEEDS:
+        if not options.dry_run:
+            checkpoints.store_checkpoints(seed)
+        on_the_way = [checkpoints.load_checkpoint(seed, step).right for step in checkpoints.STEPS]
+        print(f"seed {seed}  {' '.join(f'{right.both:.3f}' for right in on_the_way)}", flush=True)
+    for n_layers, seed in induction.SEEDS.items():
+        model = induction.train(n_layers, seed)
+        share = induction.accuracy(model, induction.new_sequences())
+        print(f"induction, {n_layers} layer(s), seed {seed}  {share:.3f}", flush=True)
+        if not options.dry_run:
+            induction.store_induction(model, share)
+    for n_layers, seed in relative_clauses.SEEDS.items():
+        model = relative_clauses.train_clauses(n_layers, seed)
+        by_kind = relative_clauses.accuracy_by_kind(model, relative_clauses.new_clauses())
+        told = "  ".join(f"{kind} {share:.3f}" for kind, share in by_kind.items())
+        print(f"relative clauses, {n_layers} layer(s), seed {seed}  {told}", flush=True)
+        if not options.dry_run:
+            relative_clauses.store_clauses(model, by_kind)
+    date_stored.train_all(dry_run=options.dry_run)
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ def load_trained(d_model: int = 8, n_heads: int = 2, variant: str | None = None)
         d_model: the width of a word's vector.
         n_heads: how many heads; (d_model, n_heads) is one of the pairs that `stored` lists.
         variant: one of `VARIANTS`, which were trained with one thing changed, at d_model 8 with 2
-            heads; None for the model itself.
+            heads ("feed-forward" with 1); None for the model itself.
 
     Raises:
         ValueError: n_heads does not divide d_model, or no weights are stored for this pair.
@@ -66,9 +66,10 @@ def load_trained(d_model: int = 8, n_heads: int = 2, variant: str | None = None)
         model = WhoAndWhom(d_model, n_heads)
     if variant is not None:
         if not path(d_model, n_heads, variant).exists():
+            known = [name for name in VARIANTS if path(d_model, n_heads, name).exists()]
             raise ValueError(
                 f"no weights are stored for the variant {variant!r} at d_model={d_model} and "
-                f"n_heads={n_heads}; at d_model=8 and n_heads=2 it can be {', '.join(VARIANTS)}"
+                f"n_heads={n_heads}; there it can be {', '.join([*known, 'None'])}"
             )
         VARIANTS[variant](model)
     weights = load_file(path(d_model, n_heads, variant))

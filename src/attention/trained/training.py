@@ -14,6 +14,7 @@ from torch.nn import functional as F
 
 from attention.arguments import require_size
 from attention.masks import padding_mask
+from attention.trained.ablation import switch_off
 from attention.trained.grammar import (
     VOCABULARY,
     Batch,
@@ -68,7 +69,9 @@ def train(
     seed: int,
     *,
     steps: int | None = None,
+    learning_rate: float | None = None,
     change: Callable[[WhoAndWhom], None] | None = None,
+    watch: Callable[[int, float, WhoAndWhom], None] | None = None,
 ) -> WhoAndWhom:
     """Train one model: some ten seconds on one processor at d_model 8.
 
@@ -77,7 +80,10 @@ def train(
         n_heads: how many heads.
         seed: draws the first weights and the sentences.
         steps: how many batches of 128 sentences; the recipe's unless given.
+        learning_rate: its largest on the way; the recipe's unless given.
         change: what is done to the new model before its first step, as in `VARIANTS`.
+        watch: called before each step with its number, from 0, the loss of its batch and the model,
+            which it may read and not change.
 
     Source:
         This book's own.
@@ -96,18 +102,22 @@ def train(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = WhoAndWhom(d_model, n_heads)
-    if change is not None:
-        change(model)
+        if change is not None:
+            change(model)
     optimiser = torch.optim.Adam(model.parameters())
     schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimiser, recipe.learning_rate, total_steps=steps
+        optimiser,
+        recipe.learning_rate if learning_rate is None else learning_rate,
+        total_steps=steps,
     )
-    for _ in range(steps):
+    for step in range(steps):
         batch = encode(
             [draw_sentence(rng, passive=recipe.passive, places=recipe.places) for _ in range(BATCH)]
         )
         answer = model(batch.token_ids, batch.verb)
         loss = F.cross_entropy(answer.who, batch.who) + F.cross_entropy(answer.whom, batch.whom)
+        if watch is not None:
+            watch(step, loss.item(), model)
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
@@ -163,7 +173,7 @@ def accuracy(model: WhoAndWhom, batch: Batch, attend: Attend | None = None) -> A
 
 
 def without_head(model: WhoAndWhom, head: int) -> WhoAndWhom:
-    """Copy the model with one head switched off: its columns of W_o are zero.
+    """Copy the model with one head switched off, by the gate of its attention.
 
     Args:
         model: it is left as it is.
@@ -184,12 +194,8 @@ def without_head(model: WhoAndWhom, head: int) -> WhoAndWhom:
         >>> left.who < 0.2, left.whom > 0.8
         (True, True)
     """
-    if not 0 <= head < model.attention.n_heads:
-        raise ValueError(f"head={head} must be from 0 to {model.attention.n_heads - 1}")
     model = copy.deepcopy(model)
-    d_key = model.attention.d_key
-    with torch.no_grad():
-        model.attention.w_o.weight[:, head * d_key : (head + 1) * d_key] = 0
+    switch_off(model.attention, head)
     return model
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from torch import nn
 
 from attention.trained.model import WhoAndWhom
+from attention.transformer.feed_forward import FeedForward
 
 Change = Callable[[WhoAndWhom], None]  # what is done to a new model before its first step
 
@@ -36,10 +37,23 @@ def divided_by(divisor: Callable[[int, int], float]) -> Change:
     return change
 
 
+def with_feed_forward(model: WhoAndWhom) -> None:
+    """Let a feed-forward layer work on each row that attention returns, and add what it makes."""
+    # A part of the attention, so that a copy of the model has its own.
+    model.attention.feed_forward = FeedForward(model.attention.d_model, d_ff=128)
+
+    def add(attention: nn.Module, inputs: object, returned: tuple) -> tuple:
+        output, weights = returned
+        return output + attention.feed_forward(output), weights
+
+    model.attention.register_forward_hook(add)
+
+
 VARIANTS: dict[str, Change] = {
     "no-positions": without_positions,
     "one-matrix-for-q-and-k": one_matrix_for_queries_and_keys,
     "divided-by-nothing": divided_by(lambda d_model, d_key: 1),
     "divided-by-d_key": divided_by(lambda d_model, d_key: d_key),
     "divided-by-root-d_model": divided_by(lambda d_model, d_key: math.sqrt(d_model)),
+    "feed-forward": with_feed_forward,
 }

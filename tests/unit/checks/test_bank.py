@@ -14,6 +14,7 @@ from attention.checks import (
     causal,
     dot_product,
     find_by,
+    mean_weight,
     merging,
     multihead,
     padding,
@@ -39,6 +40,7 @@ TASKS = [
         padding,
         causal,
         multihead,
+        mean_weight,
     )
 ]
 MISTAKES = [

@@ -369,6 +369,33 @@ MODULES = {
     "head by head": HeadByHead,
 }
 
+
+def mean_weight_loops(weights, query, key):
+    batch, heads = weights.shape[:2]
+    means = torch.zeros(heads)
+    for i in range(batch):
+        for head in range(heads):
+            means[head] += weights[i, head, query[i], key[i]] / batch
+    return means
+
+
+def mean_weight_by_products(weights, query, key):
+    asks = F.one_hot(query, weights.shape[2]).float()
+    looked_at = F.one_hot(key, weights.shape[3]).float()
+    return torch.einsum("bhqk,bq,bk->h", weights, asks, looked_at) / len(weights)
+
+
+def mean_weight_by_gather(weights, query, key):
+    rows = torch.stack([w[:, q] for w, q in zip(weights, query, strict=True)])
+    return rows.gather(2, key[:, None, None].expand(-1, rows.shape[1], 1)).mean(0)[:, 0]
+
+
+MEANS = {
+    "loops": mean_weight_loops,
+    "products": mean_weight_by_products,
+    "gather": mean_weight_by_gather,
+}
+
 VARIANTS = [
     pytest.param(check, variant, id=f"{check.__name__}-{name}")
     for check, variants in (
@@ -383,6 +410,7 @@ VARIANTS = [
         (checks.check_padding_mask, PADDINGS),
         (checks.check_causal_mask, CAUSALS),
         (checks.check_multi_head_attention, MODULES),
+        (checks.check_mean_weight, MEANS),
     )
     for name, variant in variants.items()
 ]

@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import math
 import random
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import pytest
 import torch
 
 from attention import SENTENCES, split_heads, tokenize
+from attention.trained import checkpoints
 from attention.trained.grammar import (
     ALONE,
     LONGEST,
@@ -117,12 +119,13 @@ VARIANT_SHARES = {
     "divided-by-nothing": 0.9722,
     "divided-by-d_key": 1.0,
     "divided-by-root-d_model": 1.0,
+    "feed-forward": 0.9592,
 }
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_a_variant_costs_what_the_book_says(variant):
-    model = load_trained(8, 2, variant)
+    model = load_trained(8, 1 if variant == "feed-forward" else 2, variant)
     share = accuracy(model, new(8)[1]).both
     assert share == pytest.approx(VARIANT_SHARES[variant], abs=0.002)
 
@@ -161,6 +164,11 @@ def test_a_head_switched_off_takes_one_answer_with_it():
     assert who_off.who < 0.15 and who_off.whom > 0.8
     assert whom_off.whom < 0.15 and whom_off.who > 0.8
     assert accuracy(model, batch).both > 0.995, "the model itself is left as it was"
+    cut = load_trained(8, 2)  # the same by its weights: the head's columns of W_O are zero
+    with torch.no_grad():
+        cut.attention.w_o.weight[:, :4] = 0
+    gated = without_head(model, 0)(batch.token_ids, batch.verb)
+    torch.testing.assert_close(gated, cut(batch.token_ids, batch.verb))
 
 
 def test_the_two_heads_of_the_book_have_a_role_each():
@@ -207,9 +215,42 @@ def test_what_is_not_stored_is_refused():
         load_trained(12, 6)
     with pytest.raises(ValueError, match="n_heads=3 does not divide d_model=8"):
         load_trained(8, 3)
-    with pytest.raises(ValueError, match=r"the variant 'nothing' .* it can be no-positions, one-"):
+    with pytest.raises(
+        ValueError, match=r"the variant 'nothing' .* there it can be no-positions, one-"
+    ):
         load_trained(8, 2, "nothing")
     with pytest.raises(ValueError, match="d_model=7 has no recipe; it can be 8 or 12 or 16"):
         train(7, 1, seed=0)
-    assert sum(path.stat().st_size for path in WEIGHTS.iterdir()) < 200_000
+    assert sum(path.stat().st_size for path in WEIGHTS.parent.rglob("*.safetensors")) < 1_000_000
     assert (8, 2) in stored()
+
+
+@pytest.mark.parametrize("seed", checkpoints.SEEDS)
+@pytest.mark.parametrize("step", checkpoints.STEPS)
+def test_a_checkpoint_is_as_good_as_the_book_says(seed, step):
+    model, right, heads = checkpoints.load_checkpoint(seed, step)
+    sentences, batch = new(8)
+    assert accuracy(model, batch) == pytest.approx(right, abs=0.002)
+    assert torch.tensor(roles(model, sentences)).allclose(torch.tensor(heads), atol=0.002)
+
+
+def test_the_way_ends_at_the_book_s_model():
+    last, stored_model = checkpoints.load_checkpoint(0, 2500).model, load_trained(8, 2)
+    for name, tensor in stored_model.state_dict().items():
+        assert torch.equal(last.state_dict()[name], tensor), name
+
+
+def test_the_way_has_its_loss():
+    for seed in checkpoints.SEEDS:
+        losses = checkpoints.load_losses(seed)
+        assert losses.shape == (checkpoints.STEPS[-1] // checkpoints.EVERY,)
+        assert abs(losses[0] - 2 * math.log(len(VOCABULARY))) < 0.2 and losses[-1] < 0.1
+    with pytest.raises(ValueError, match="no weights are stored for seed=1 and step=50; seed can"):
+        checkpoints.load_checkpoint(1, 50)
+
+
+def test_training_can_be_watched():
+    seen = []
+    train(8, 2, seed=0, steps=3, watch=lambda step, loss, model: seen.append((step, loss)))
+    assert [step for step, _ in seen] == [0, 1, 2]
+    assert seen[0][1] == pytest.approx(2 * math.log(len(VOCABULARY)), abs=0.3)

@@ -1,0 +1,64 @@
+"""The model as it learns: its loss, its heads and its answers after each stored step."""
+
+import torch
+from ipywidgets import Dropdown, SelectionSlider
+
+from attention.explore.explorer import Explorer, Frame, explorer
+from attention.masks import padding_mask
+from attention.plots import Picture, plot_curves
+from attention.text import tokenize
+from attention.trained.checkpoints import SEEDS, STEPS, load_checkpoint, load_losses
+from attention.trained.grammar import ALONE, PARTICIPLES, VERBS, VOCABULARY, find_verb
+
+
+def training_explorer(sentence: str = "a dog chased the red ball") -> Explorer:
+    """Explore how the model learns: the loss, what each head looks at, and a sentence's answers.
+
+    A text field takes a sentence of the reader's own.
+
+    Args:
+        sentence: what it starts with; its words are in the model's vocabulary, a verb among them.
+
+    Returns:
+        The explorer, with controls ``step`` and ``seed``.
+    """
+    tokens = tokenize(sentence)
+    token_ids, verb = VOCABULARY.encode_batch([tokens]), find_verb(tokens)
+    mask = padding_mask(token_ids, VOCABULARY.pad_id)
+    checkpoints = {(seed, step): load_checkpoint(seed, step) for seed in SEEDS for step in STEPS}
+    losses = {seed: load_losses(seed) for seed in SEEDS}
+
+    def frame(step: int, seed: int) -> Frame:
+        _, right, roles = checkpoints[seed, step]
+        model = load_checkpoint(seed, step).model.requires_grad_(False).double()
+        output, weights = model.attention(model.embed(token_ids), mask=mask)
+        who, whom = model.read(output, torch.tensor([verb]))
+        return {
+            "tokens": tokens,
+            "verb": verb,
+            "weights": weights[0],
+            "who": who.softmax(-1)[0],
+            "whom": whom.softmax(-1)[0],
+            "verbs": [*VERBS, *PARTICIPLES, *ALONE],
+            "vocabulary": list(VOCABULARY.tokens),
+            "right": right.both,
+            "roles": torch.tensor(roles),
+            "losses": losses[seed],
+            "steps": list(STEPS),
+            "rights": [checkpoints[seed, step].right.both for step in STEPS],
+        }
+
+    def still(frame: Frame) -> Picture:
+        return plot_curves(
+            {f"seed {seed}": loss for seed, loss in losses.items()},
+            every=STEPS[-1] // len(frame["losses"]),
+            alt="The loss over 2,500 steps of training, for two seeds. Both start near 9. Seed 0 "
+            "is near 0 from step 525, after a bump; seed 3 falls more slowly and ends near 0.",
+        )
+
+    controls = {
+        "step": SelectionSlider(options=STEPS, value=300, description="step"),
+        "seed": Dropdown(options=SEEDS, value=0, description="seed"),
+    }
+    models = {f"{seed},{step}": each.model for (seed, step), each in checkpoints.items()}
+    return explorer("training", controls, frame, still, models=models, reads_out=True)

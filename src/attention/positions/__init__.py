@@ -1,0 +1,1 @@
+"""Where order comes from: learned positions, rotary positions, and a bias linear in distance."""

@@ -1,0 +1,89 @@
+"""A bias linear in distance, or ALiBi: the further away a key, the lower its score.
+
+Nothing is added to the words, and queries and keys stay as they are. Each head subtracts from every
+score its slope times the distance between query and key. A head with a steep slope sees what is
+near, one with a gentle slope far. There is no limit on the length, and a distance that no training
+sentence had continues a straight line.
+"""
+
+import math
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from attention.arguments import require_size
+
+
+class LinearBias(nn.Module):
+    """The bias −slope · distance, one slope for each head. Nothing is learned.
+
+    Assign it to `MultiHeadAttention.score_bias`. One may serve all layers. The queries are the last
+    n_queries of n_keys positions, the alignment of `causal_mask`. The slopes are computed again as
+    the module moves; after load_state_dict(…, assign=True) on a module made on the meta device call
+    this module's `to_empty`.
+
+    The paper is causal: every key lies in the past, and a mask hides the others. Here a key in the
+    future gets the bias of one as far in the past. Under a causal mask that is the paper's; without
+    one it is symmetric, and not the paper's.
+
+    Buffer by name: `slopes` (heads); no state_dict holds it.
+
+    Args:
+        n_heads: how many slopes. For a power of two head h of 1, 2, …, n_heads has the slope
+            2^(−8h/n_heads). For another number the largest power of two below has its slopes, and
+            every other slope of twice that power follows: the 1st, 3rd, 5th and so on.
+
+    Source:
+        Press et al. 2022, §3; the rule for other numbers than powers of two is in the authors'
+        code.
+
+    Example:
+        >>> from attention import LinearBias
+        >>> bias = LinearBias(n_heads=4)
+        >>> bias.slopes.tolist()
+        [0.25, 0.0625, 0.015625, 0.00390625]
+        >>> bias(2, 4)[0]  # the queries at positions 2 and 3
+        tensor([[-0.5000, -0.2500, -0.0000, -0.2500],
+                [-0.7500, -0.5000, -0.2500, -0.0000]])
+    """
+
+    def __init__(self, n_heads: int) -> None:
+        super().__init__()
+        require_size("n_heads", n_heads)
+        self.n_heads = n_heads
+        slopes = torch.tensor(slopes_of(n_heads), dtype=torch.get_default_dtype())
+        self.register_buffer("slopes", slopes, persistent=False)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> nn.Module:
+        """Move the module, as torch does, and compute the slopes anew, in float32 at least.
+
+        Else `double` would leave them as exact as float32, and `to_empty` uninitialised.
+        """
+        super()._apply(fn, recurse)
+        dtype = torch.promote_types(self.slopes.dtype, torch.float32)
+        self.slopes = torch.tensor(slopes_of(self.n_heads), dtype=dtype, device=self.slopes.device)
+        return self
+
+    def forward(self, n_queries: int, n_keys: int) -> Float[Tensor, "heads query key"]:
+        """−slope · distance, for every head, query and key, in float32 at least.
+
+        Cost:
+            O(heads · query · key) operations and numbers.
+        """
+        key = torch.arange(n_keys, device=self.slopes.device)
+        query = torch.arange(n_keys - n_queries, n_keys, device=self.slopes.device)
+        distance = (query[:, None] - key).abs()  # (query, key)
+        return -self.slopes[:, None, None] * distance
+
+    def extra_repr(self) -> str:
+        return f"n_heads={self.n_heads}"
+
+
+def slopes_of(n_heads: int) -> list[float]:
+    """The slope of each head."""
+    power = 2 ** math.floor(math.log2(n_heads))
+    slopes = [2 ** (-8 * h / power) for h in range(1, power + 1)]
+    between = [2 ** (-4 * h / power) for h in range(1, 2 * power, 2)]
+    return slopes + between[: n_heads - power]

@@ -1,0 +1,134 @@
+"""Rotary positions: turn queries and keys by an angle that grows with their position.
+
+Two components of a query or key are a point in a plane. At position m this point is turned by the
+angle m · θ about the origin. A dot product does not change when both points are turned alike, so
+the score of a query at position m and a key at position n depends on m − n, and on no position by
+itself. Each pair of components has its own θ: the first turns by a radian from one position to the
+next, the last, for a wide d_key, by little more than 1/base.
+
+It belongs after the split: before it, the first head would get all the quick turns and the last all
+the slow ones. And it belongs on queries and keys alone: values carry what is attended to, not where
+it stands.
+"""
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float, Float64
+from torch import Tensor, nn
+
+from attention.arguments import require_size, require_vectors
+
+KEPT = 2048  # positions whose angles a module keeps; those of a longer input are computed anew
+
+
+class Rotary(nn.Module):
+    """Turn q and k by their positions, before their dot product. Nothing is learned.
+
+    Assign it to `MultiHeadAttention.qk_transform`. One may serve all layers. The queries are the
+    last n_queries of n_keys positions, the alignment of `causal_mask`, so that it stays right when
+    keys are cached. There is no limit on the length.
+
+    Inputs of half precision are turned in float32 and rounded once. The kept angles are computed
+    again as the module moves; after load_state_dict(…, assign=True) on a module made on the meta
+    device call this module's `to_empty`.
+
+    Args:
+        d_key: the width of a head, even: components turn in pairs.
+        base: pair i turns by θ = base^(−2i/d_key) radians per position.
+        halves: which components are a pair: neighbours, 2i and 2i + 1, as in the paper, or with
+            True i and i + d_key/2, one from each half, as in the code of GPT-NeoX and Llama.
+            Weights work only with the convention they were trained with, unless the rows of W_q and
+            W_k are put into the other's order, head by head.
+
+    Raises:
+        ValueError: d_key is odd, or base is not above 0.
+
+    Cost:
+        O((query + key) · heads · d_key) operations per call.
+
+    Source:
+        Su et al. 2021, §3.2.2 for the angles, §3.4.2 and equation 34 for this way to compute.
+
+    Example:
+        >>> import torch
+        >>> from attention import MultiHeadAttention, Rotary
+        >>> attention, x = MultiHeadAttention(d_model=8, n_heads=2), torch.randn(1, 1, 8)
+        >>> attention.qk_transform = Rotary(d_key=4)
+        >>> _, weights = attention(x, torch.cat((x, torch.randn(1, 2, 8), x), dim=1))
+        >>> bool((weights[..., 0] == weights[..., 3]).any())  # equal words, another distance
+        False
+    """
+
+    def __init__(self, d_key: int, base: float = 10000.0, *, halves: bool = False) -> None:
+        super().__init__()
+        require_size("d_key", d_key)
+        if d_key % 2:
+            raise ValueError(
+                f"d_key={d_key} is odd, and components turn in pairs: one would be left over; "
+                "choose n_heads so that d_key = d_model / n_heads is even"
+            )
+        if not base > 0:
+            raise ValueError(f"base must be above 0, got {base}")
+        self.d_key, self.base, self.halves = d_key, base, halves
+        kept = self.turns(KEPT).to(torch.get_default_dtype())
+        self.register_buffer("kept", kept, persistent=False)
+
+    def turns(self, length: int) -> Float64[Tensor, "2 {length} pairs"]:
+        """The cosine and the sine of m · θ, for every position m and every pair of components.
+
+        In float64: at position 5000 an angle in float32 is wrong by 2e-4 radians.
+        """
+        pair = torch.arange(0, self.d_key, 2, dtype=torch.float64)
+        theta = self.base ** (-pair / self.d_key)
+        angle = torch.arange(length, dtype=torch.float64)[:, None] * theta
+        return torch.stack((angle.cos(), angle.sin()))
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> nn.Module:
+        """Move the module, as torch does, and compute the angles anew, in float32 at least.
+
+        Else `double` would leave them as exact as float32, and `to_empty` uninitialised.
+        """
+        super()._apply(fn, recurse)
+        dtype = torch.promote_types(self.kept.dtype, torch.float32)
+        self.kept = self.turns(KEPT).to(self.kept.device, dtype)
+        return self
+
+    def forward(
+        self,
+        q: Float[Tensor, "batch heads query d_key"],
+        k: Float[Tensor, "batch kv_heads key d_key"],
+    ) -> tuple[Float[Tensor, "batch heads query d_key"], Float[Tensor, "batch kv_heads key d_key"]]:
+        """Turn every query and every key.
+
+        Args:
+            q: (batch, heads, query, d_key).
+            k: (batch, heads, key, d_key).
+
+        Raises:
+            ValueError: q or k is not d_key wide.
+        """
+        require_vectors("q", q, "batch heads query d_key", last=self.d_key)
+        require_vectors("k", k, "batch heads key d_key", last=self.d_key)
+        n_queries, n_keys = q.shape[-2], k.shape[-2]
+        # The last query and the last key stand at the same place; which place it is does not
+        # matter to the scores.
+        length = max(n_queries, n_keys)
+        turns = self.kept if length <= KEPT else self.turns(length).to(self.kept)
+        return (
+            self.turn(q, turns[:, length - n_queries : length]),
+            self.turn(k, turns[:, length - n_keys : length]),
+        )
+
+    def turn(
+        self, x: Float[Tensor, "batch heads seq d_key"], turns: Float[Tensor, "2 seq pairs"]
+    ) -> Float[Tensor, "batch heads seq d_key"]:
+        """(a, b) becomes (a·cos − b·sin, a·sin + b·cos), for each pair (a, b) of components."""
+        cos, sin = turns
+        shape, axis = ((2, -1), -2) if self.halves else ((-1, 2), -1)
+        a, b = x.unflatten(-1, shape).unbind(axis)
+        turned = torch.stack((a * cos - b * sin, a * sin + b * cos), dim=axis)
+        return turned.flatten(-2).to(x.dtype)
+
+    def extra_repr(self) -> str:
+        return f"d_key={self.d_key}, base={self.base}, halves={self.halves}"

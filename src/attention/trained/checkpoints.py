@@ -1,0 +1,129 @@
+"""The book's model on the way: its weights after some steps of training, and the loss.
+
+Two seeds are stored. The heads of the first take a role each; those of the second mix both answers.
+"""
+
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from attention.trained.grammar import encode
+from attention.trained.model import WhoAndWhom
+from attention.trained.training import Accuracy, Head, accuracy, new_sentences, roles, train
+
+SEEDS = (0, 3)
+STEPS = (0, 50, 100, 150, 200, 300, 400, 600, 1000, 2500)  # of 128 sentences; the last is the end
+EVERY = 25  # steps whose mean loss is stored as one number
+WEIGHTS = Path(__file__).parent / "weights"
+
+
+class Checkpoint(NamedTuple):
+    """A model on its way, and what was measured of it on 4,000 new sentences."""
+
+    model: WhoAndWhom
+    right: Accuracy
+    roles: list[Head]
+
+
+def load_checkpoint(seed: int, step: int) -> Checkpoint:
+    """Load the model with d_model 8 and 2 heads as it was after a number of steps.
+
+    Args:
+        seed: one of `SEEDS`.
+        step: one of `STEPS`; each is a batch of 128 sentences.
+
+    Returns:
+        The model in evaluation mode, its weights rounded to half precision, and what was measured
+        of it so.
+
+    Raises:
+        ValueError: nothing is stored for this seed and step.
+
+    Source:
+        This book's own.
+
+    Example:
+        >>> from attention.trained.checkpoints import load_checkpoint
+        >>> load_checkpoint(seed=0, step=0).right.both < 0.01
+        True
+        >>> load_checkpoint(seed=0, step=600).right.both > 0.99
+        True
+    """
+    require_stored(seed, step)
+    at = STEPS.index(step)
+    with torch.random.fork_rng(devices=[]):  # its first weights are drawn, and not used
+        model = WhoAndWhom(8, 2)
+    weights = load_file(path(seed))
+    del weights["loss"]
+    model.load_state_dict({name: tensor[at].float() for name, tensor in weights.items()})
+    with safe_open(path(seed), framework="pt") as file:
+        told = file.metadata()
+    heads = [Head(*pair) for pair in json.loads(told["roles"])[at]]
+    return Checkpoint(model.eval(), Accuracy(*json.loads(told["right"])[at]), heads)
+
+
+def load_losses(seed: int) -> Float[Tensor, " points"]:
+    """Load the loss of training: the mean of every 25 steps.
+
+    Args:
+        seed: one of `SEEDS`.
+
+    Returns:
+        (points,), a hundred numbers in nats, of the cross-entropies of who and of whom, added.
+
+    Raises:
+        ValueError: nothing is stored for this seed.
+
+    Source:
+        This book's own.
+
+    Example:
+        >>> from attention.trained.checkpoints import load_losses
+        >>> losses = load_losses(seed=0)
+        >>> losses.shape, (losses[0] > 8).item(), (losses[-1] < 0.01).item()
+        (torch.Size([100]), True, True)
+    """
+    require_stored(seed, STEPS[0])
+    return load_file(path(seed))["loss"]
+
+
+def store_checkpoints(seed: int) -> None:
+    """Train the model with this seed, and store what it was at `STEPS`."""
+    states, losses = [], []
+
+    def keep(step: int, loss: float, model: WhoAndWhom) -> None:
+        losses.append(loss)
+        if step in STEPS:
+            states.append({name: x.half() for name, x in model.state_dict().items()})
+
+    model = train(8, 2, seed, watch=keep)
+    states.append({name: x.half() for name, x in model.state_dict().items()})
+    weights = {name: torch.stack([state[name] for state in states]) for name in states[0]}
+    weights["loss"] = torch.tensor(losses).view(-1, EVERY).mean(dim=1)
+
+    sentences = new_sentences()
+    batch = encode(sentences)
+    right, heads = [], []
+    for state in states:  # as they are stored
+        model.load_state_dict({name: x.float() for name, x in state.items()})
+        right.append([round(share, 4) for share in accuracy(model, batch)])
+        heads.append([[round(share, 3) for share in head] for head in roles(model, sentences)])
+    save_file(weights, path(seed), {"right": json.dumps(right), "roles": json.dumps(heads)})
+
+
+def require_stored(seed: int, step: int) -> None:
+    if seed not in SEEDS or step not in STEPS:
+        raise ValueError(
+            f"no weights are stored for seed={seed} and step={step}; seed can be "
+            f"{' or '.join(map(str, SEEDS))}, step {', '.join(map(str, STEPS))}"
+        )
+
+
+def path(seed: int) -> Path:
+    return WEIGHTS / f"8x2-seed-{seed}.safetensors"

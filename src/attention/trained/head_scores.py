@@ -1,0 +1,188 @@
+"""Scores that say what a head does: the mean weight that it gives to the keys of a pattern.
+
+A pattern names, for each query, the keys that a head of some kind would look at: the token before,
+an earlier copy of the same token, or the token that followed that copy. A score is between 0 and 1.
+It finds the heads of a kind in a trained model, where a stored index would not: which head takes
+which part depends on the seed.
+"""
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from attention.arguments import require_token_ids, require_vectors
+
+
+def aligned_score(
+    weights: Float[Tensor, "batch heads query key"], wanted: Bool[Tensor, "batch query key"]
+) -> Float[Tensor, " heads"]:
+    """The mean weight of each head on the wanted keys.
+
+    A query counts if it has at least one wanted key; the weights on all of its wanted keys are
+    added up. The mean is over all queries that count, in the whole batch.
+
+    Args:
+        weights: (batch, heads, query, key), as attention returns them.
+        wanted: (batch, query, key), True where a query is to look at a key. A padding query that
+            has no wanted key does not count.
+
+    Returns:
+        The scores, (heads).
+
+    Raises:
+        ValueError: the shapes do not fit, or no query has a wanted key.
+        TypeError: wanted is not boolean.
+
+    Source:
+        This book's own.
+
+    Example:
+        >>> import torch
+        >>> from attention.trained.head_scores import aligned_score
+        >>> weights = torch.tensor([[0.9, 0.1, 0.0], [0.3, 0.2, 0.5]])[None, None]
+        >>> wanted = torch.tensor([[False, False, False], [True, False, True]])[None]
+        >>> aligned_score(weights, wanted)  # the first query does not count
+        tensor([0.8000])
+    """
+    require_vectors("weights", weights, "batch heads query key")
+    if not isinstance(wanted, Tensor) or wanted.dtype != torch.bool:
+        got = wanted.dtype if isinstance(wanted, Tensor) else type(wanted).__name__
+        raise TypeError(f"wanted must be a boolean tensor, True = wanted, got {got}")
+    batch, _, query, key = weights.shape
+    if wanted.shape != (batch, query, key):
+        raise ValueError(
+            f"wanted must have shape (batch, query, key) = ({batch}, {query}, {key}), as weights "
+            f"{tuple(weights.shape)} have, got {tuple(wanted.shape)}; expand it to every sequence"
+        )
+    counts = wanted.any(-1)
+    if not counts.any():
+        raise ValueError("wanted names no key for any query; a mean needs at least one query")
+    on_wanted = (weights * wanted[:, None]).sum(-1)  # (batch, heads, query)
+    return on_wanted.movedim(1, -1)[counts].mean(0)
+
+
+def previous_token_score(
+    weights: Float[Tensor, "batch heads query key"],
+) -> Float[Tensor, " heads"]:
+    """The mean weight of each head on the token before the query.
+
+    Every query counts but the first, which has no token before it. So padding must not be among
+    the queries.
+
+    Args:
+        weights: (batch, heads, query, key), as self-attention returns them.
+
+    Returns:
+        The scores, (heads).
+
+    Raises:
+        ValueError: there are not as many queries as keys, or only one.
+
+    Source:
+        Elhage et al. 2021, "Induction heads", for the kind of head; the mean is this book's.
+
+    Example:
+        >>> import torch
+        >>> from attention.trained.head_scores import previous_token_score
+        >>> weights = torch.tensor([[1.0, 0, 0], [0.9, 0.1, 0], [0.2, 0.7, 0.1]])[None, None]
+        >>> previous_token_score(weights)  # the mean of 0.9 and 0.7
+        tensor([0.8000])
+    """
+    require_self_attention(weights)
+    batch, _, query, key = weights.shape
+    before = torch.ones(query, key, dtype=torch.bool, device=weights.device).tril(-1).triu(-1)
+    return aligned_score(weights, before.expand(batch, query, key))
+
+
+def duplicate_token_score(
+    weights: Float[Tensor, "batch heads query key"], token_ids: Int[Tensor, "batch key"]
+) -> Float[Tensor, " heads"]:
+    """The mean weight of each head on the previous occurrence of the query's token.
+
+    A query counts if its token has occurred before. Where it has occurred several times, the last
+    of them is wanted, and not the query itself.
+
+    Args:
+        weights: (batch, heads, query, key), as self-attention returns them.
+        token_ids: (batch, key).
+
+    Returns:
+        The scores, (heads).
+
+    Raises:
+        ValueError: the shapes do not fit, or no token occurs twice.
+        TypeError: token_ids are not integers.
+
+    Source:
+        This book's own.
+
+    Example:
+        >>> import torch
+        >>> from attention.trained.head_scores import duplicate_token_score
+        >>> weights = torch.tensor([[1.0, 0, 0], [0.5, 0.5, 0], [0.7, 0.1, 0.2]])[None, None]
+        >>> duplicate_token_score(weights, torch.tensor([[7, 4, 7]]))
+        tensor([0.7000])
+    """
+    require_self_attention(weights, token_ids)
+    return aligned_score(weights, previous_occurrence(token_ids))
+
+
+def induction_score(
+    weights: Float[Tensor, "batch heads query key"], token_ids: Int[Tensor, "batch key"]
+) -> Float[Tensor, " heads"]:
+    """The mean weight of each head on the token after the previous occurrence of the query's token.
+
+    The queries that count are those of `duplicate_token_score`, and the wanted key is one further:
+    the query itself where its token stands twice in a row.
+
+    Args:
+        weights: (batch, heads, query, key), as self-attention returns them.
+        token_ids: (batch, key).
+
+    Returns:
+        The scores, (heads).
+
+    Raises:
+        ValueError: the shapes do not fit, or no token occurs twice.
+        TypeError: token_ids are not integers.
+
+    Source:
+        Olsson et al. 2022, "prefix matching". They add up the weights after all earlier
+        occurrences; here the last alone is wanted, so that the score is the same where a token has
+        occurred once.
+
+    Example:
+        >>> import torch
+        >>> from attention.trained.head_scores import induction_score
+        >>> weights = torch.tensor([[1.0, 0, 0], [0.5, 0.5, 0], [0.7, 0.1, 0.2]])[None, None]
+        >>> induction_score(weights, torch.tensor([[7, 4, 7]]))  # after the first 7 stands the 4
+        tensor([0.1000])
+    """
+    require_self_attention(weights, token_ids)
+    # The last key has no next one; it is wanted of no query, for it lies before none.
+    return aligned_score(weights, previous_occurrence(token_ids).roll(1, dims=-1))
+
+
+def previous_occurrence(token_ids: Int[Tensor, "batch seq"]) -> Bool[Tensor, "batch seq seq"]:
+    """True where the key is the last one before the query that holds the query's token."""
+    earlier = (token_ids[:, :, None] == token_ids[:, None, :]).tril(-1)
+    later = earlier.flip(-1).cumsum(-1).flip(-1)  # how many from this key on
+    return earlier & (later == 1)
+
+
+def require_self_attention(weights: Tensor, token_ids: Tensor | None = None) -> None:
+    """Require as many queries as keys, and one token for each where token ids are given."""
+    require_vectors("weights", weights, "batch heads query key")
+    batch, _, query, key = weights.shape
+    if query != key:
+        raise ValueError(
+            "weights must be those of self-attention, as many queries as keys, "
+            f"got {query} queries and {key} keys in shape {tuple(weights.shape)}"
+        )
+    if token_ids is not None:
+        require_token_ids(token_ids)
+        if token_ids.shape != (batch, key):
+            raise ValueError(
+                f"token_ids must have shape (batch, key) = ({batch}, {key}), as weights "
+                f"{tuple(weights.shape)} have, got {tuple(token_ids.shape)}"
+            )

@@ -1,0 +1,101 @@
+"""QK normalisation: every query and every key is brought to one length before their dot product.
+
+As a model trains, its queries and keys may grow, and with them the scores, until softmax gives one
+key everything and hardly any gradient comes back. With normalised queries and keys the scores have
+a bound, and training stays stable at a higher learning rate.
+
+The literature has several norms in this place. Henry et al. 2020 divide by the L2 norm and multiply
+the cosines by one learned number instead of 1/√d_key. Dehghani et al. 2023 apply layer norm, in a
+vision transformer of 22 billion parameters that diverged without; Wortsman et al. 2023 study it in
+small models. Here it is RMSNorm (Zhang and Sennrich 2019) over each head's d_key components, as in
+the language models Qwen3 and Gemma 3: layer norm without the mean and the bias.
+"""
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from attention.arguments import require_size, require_vectors
+
+
+class QKNorm(nn.Module):
+    """RMSNorm of every query and every key over its d_key components.
+
+    Assign it to `MultiHeadAttention.qk_transform`. The gains start at 1. Then every query and key
+    has the length √d_key, and a scaled score lies between −√d_key and √d_key.
+
+    Parameters by name: `q_norm.weight` and `k_norm.weight` (d_key), a gain for each component of
+    the queries and one of the keys, shared by all heads.
+
+    Args:
+        d_key: the width of a head.
+
+    Source:
+        Dehghani et al. 2023 and Wortsman et al. 2023, with layer norm; Zhang and Sennrich 2019 for
+        RMSNorm.
+
+    Example:
+        >>> import torch
+        >>> from attention import QKNorm
+        >>> q, k = QKNorm(d_key=4)(100 * torch.randn(1, 2, 3, 4), torch.randn(1, 2, 5, 4))
+        >>> torch.allclose(q.norm(dim=-1), torch.tensor(2.0))  # √d_key
+        True
+    """
+
+    def __init__(self, d_key: int) -> None:
+        super().__init__()
+        require_size("d_key", d_key)
+        self.d_key = d_key
+        self.q_norm, self.k_norm = nn.RMSNorm(d_key), nn.RMSNorm(d_key)
+
+    def forward(
+        self,
+        q: Float[Tensor, "batch heads query d_key"],
+        k: Float[Tensor, "batch kv_heads key d_key"],
+    ) -> tuple[Float[Tensor, "batch heads query d_key"], Float[Tensor, "batch kv_heads key d_key"]]:
+        """Normalise every query and every key.
+
+        Args:
+            q: (batch, heads, query, d_key).
+            k: (batch, heads, key, d_key).
+
+        Raises:
+            ValueError: q or k is not d_key wide.
+        """
+        require_vectors("q", q, "batch heads query d_key", last=self.d_key)
+        require_vectors("k", k, "batch heads key d_key", last=self.d_key)
+        return self.q_norm(q), self.k_norm(k)
+
+
+class QKSequential(nn.Sequential):
+    """nn.Sequential for modules that map q and k: each takes what the one before returns.
+
+    Normalise first, then rotate: `QKSequential(QKNorm(d_key), Rotary(d_key))`. In the other order
+    each component's gain would meet components that were turned, and the scores would depend on
+    the positions themselves, no longer on the distance alone.
+
+    Source:
+        This book's own.
+
+    Example:
+        >>> import torch
+        >>> from attention import EncoderLayer, QKNorm, QKSequential, Rotary
+        >>> layer = EncoderLayer(d_model=8, n_heads=2, d_ff=32)
+        >>> layer.self_attention.qk_transform = QKSequential(QKNorm(d_key=4), Rotary(d_key=4))
+        >>> layer(torch.randn(1, 3, 8))[0].shape
+        torch.Size([1, 3, 8])
+    """
+
+    def forward(
+        self,
+        q: Float[Tensor, "batch heads query d_key"],
+        k: Float[Tensor, "batch kv_heads key d_key"],
+    ) -> tuple[Float[Tensor, "batch heads query d_key"], Float[Tensor, "batch kv_heads key d_key"]]:
+        """Map q and k by every module, in order.
+
+        Args:
+            q: (batch, heads, query, d_key).
+            k: (batch, heads, key, d_key).
+        """
+        for module in self:
+            q, k = module(q, k)
+        return q, k

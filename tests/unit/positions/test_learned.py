@@ -1,0 +1,92 @@
+import re
+
+import pytest
+import torch
+
+from attention import SinusoidalPositionalEncoding
+from attention.positions.learned import LearnedPositions
+from tests.unit.cases import assert_close, gradients
+
+
+def test_it_adds_the_row_of_each_position_and_learns_it():
+    positions = LearnedPositions(4, max_length=6)
+    x = torch.randn(3, 5, 4).requires_grad_()
+    y = positions(x)
+    for m in range(5):
+        assert torch.equal(y[:, m], x[:, m] + positions.table[m])
+    y.sum().backward()
+    assert torch.equal(positions.table.grad[:5], torch.full((5, 4), 3.0))  # three sentences
+    assert not positions.table.grad[5].any()
+    assert torch.equal(x.grad, torch.ones(3, 5, 4))
+    assert list(positions.state_dict()) == ["table"]
+    assert positions.state_dict()["table"].shape == (6, 4)
+
+
+def test_with_the_sines_as_its_table_it_is_the_sinusoidal_encoding():
+    """In values, in what flows to x, and in training under dropout."""
+    sines = SinusoidalPositionalEncoding(6, max_length=9, dropout=0.4)
+    learned = LearnedPositions(6, max_length=9, dropout=0.4)
+    learned.load_state_dict({"table": sines.table})
+    x = torch.randn(2, 7, 6).requires_grad_()
+    torch.manual_seed(0)
+    expected = sines(x)
+    torch.manual_seed(0)
+    output = learned(x)
+    assert torch.equal(output, expected)
+    assert 0.2 < (output == 0).float().mean() < 0.6
+    assert_close(gradients([output], [x])[0], gradients([expected], [x])[0])
+    assert torch.equal(learned.eval()(x), x + sines.table[:7])
+
+
+def test_the_table_is_as_large_as_the_words():
+    torch.manual_seed(0)
+    table = LearnedPositions(64, max_length=500).table
+    assert table.mean().item() == pytest.approx(0, abs=0.02)
+    assert table.std().item() == pytest.approx(1, abs=0.02)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16])
+def test_the_type_stays(dtype):
+    positions = LearnedPositions(4, max_length=6).to(dtype)
+    assert positions(torch.zeros(1, 2, 4, dtype=dtype)).dtype == dtype
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        x = torch.nn.Linear(4, 4)(torch.randn(1, 2, 4))
+        assert LearnedPositions(4, max_length=6)(x).dtype == x.dtype == torch.bfloat16
+
+
+X = torch.zeros(1, 7, 4)
+REFUSED = {
+    "a longer sequence": (
+        lambda: LearnedPositions(4, max_length=6)(X),
+        ValueError,
+        "x has 7 positions, more than max_length=6, and no vector was learned for the others; "
+        "shorten x, or build and train LearnedPositions(4, max_length=7)",
+    ),
+    "another width": (
+        lambda: LearnedPositions(5, max_length=7)(X),
+        ValueError,
+        "the last axis of x must be d_model=5, got 4",
+    ),
+    "another dtype": (
+        lambda: LearnedPositions(4, max_length=7)(X.double()),
+        TypeError,
+        "x is torch.float64 and the parameters of LearnedPositions are torch.float32",
+    ),
+    "no position": (
+        lambda: LearnedPositions(4, max_length=0),
+        ValueError,
+        "max_length must be at least 1, got 0",
+    ),
+}
+
+
+@pytest.mark.usefixtures("as_a_reader")
+@pytest.mark.parametrize("name", REFUSED)
+def test_bad_input_is_refused_with_a_reason(name):
+    call, error, message = REFUSED[name]
+    with pytest.raises(error, match=re.escape(message)):
+        call()
+
+
+def test_repr():
+    assert repr(LearnedPositions(4, 6)).startswith("LearnedPositions(\n  d_model=4, max_length=6\n")

@@ -1,0 +1,171 @@
+"""Head scores on patterns made by hand, and against loops over every query and key."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attention.trained.head_scores import (
+    aligned_score,
+    duplicate_token_score,
+    induction_score,
+    previous_token_score,
+)
+
+IDS = torch.tensor([[5, 7, 5, 5, 9, 7]])
+
+
+def head(*keys):
+    """One head in which each query looks at one key alone; (1, 1, query, key)."""
+    return torch.nn.functional.one_hot(torch.tensor(keys), len(keys)).float()[None, None]
+
+
+def scores(weights, token_ids=IDS):
+    """The three scores of one head."""
+    return [
+        previous_token_score(weights).item(),
+        duplicate_token_score(weights, token_ids).item(),
+        induction_score(weights, token_ids).item(),
+    ]
+
+
+# Queries 2, 3 and 5 have tokens that have occurred: last at 0, 2 and 1, so that induction wants
+# keys 1, 3 (the query itself) and 2.
+@pytest.mark.parametrize(
+    ("keys", "wanted"),
+    [
+        ([0, 0, 1, 2, 3, 4], [1, 1 / 3, 1 / 3]),  # the token before
+        ([0, 1, 0, 2, 4, 1], [1 / 5, 1, 0]),  # the same token
+        ([0, 1, 1, 3, 4, 2], [1 / 5, 0, 1]),  # what came after it
+        ([0, 1, 2, 3, 4, 5], [0, 0, 1 / 3]),  # itself
+        ([0, 1, 0, 0, 4, 1], [0, 2 / 3, 0]),  # the first 5 is not the last one before query 3
+        ([0, 1, 1, 1, 4, 2], [1 / 5, 0, 2 / 3]),  # nor is what came after it
+    ],
+)
+def test_a_pattern_made_by_hand_has_its_score(keys, wanted):
+    assert scores(head(*keys)) == pytest.approx(wanted)
+
+
+def test_the_mean_is_over_all_queries_that_count_in_the_batch():
+    """Three in the first sequence and one in the second: not the mean of two sequences' means."""
+    ids = torch.cat([IDS, torch.tensor([[1, 2, 3, 4, 5, 1]])])
+    weights = torch.cat([head(0, 1, 0, 2, 4, 1), head(0, 1, 2, 3, 4, 5)])
+    assert duplicate_token_score(weights, ids).item() == pytest.approx(3 / 4)
+    assert induction_score(weights, ids).item() == 0
+
+
+def test_queries_that_do_not_count_change_nothing():
+    weights = torch.rand(2, 3, 6, 6).softmax(-1)
+    ids = IDS.expand(2, 6)
+    others = weights.clone()
+    others[:, :, [0, 1, 4]] = 7.0  # tokens that come for the first time
+    for score in (duplicate_token_score, induction_score):
+        assert torch.equal(score(weights, ids), score(others, ids))
+    others = weights.clone()
+    others[:, :, 0] = 7.0
+    assert torch.equal(previous_token_score(weights), previous_token_score(others))
+    others[:, :, 1] = 7.0
+    assert not torch.equal(previous_token_score(weights), previous_token_score(others))
+
+
+def mean(weights_of_queries):
+    return torch.stack(weights_of_queries).mean(0)
+
+
+@given(st.integers(1, 3), st.integers(1, 3), st.integers(2, 9), st.integers(1, 6))
+def test_the_scores_are_those_of_a_loop(batch, heads, seq, vocab_size):
+    weights = torch.rand(batch, heads, seq, seq).softmax(-1)
+    ids = torch.randint(vocab_size, (batch, seq))
+    ids[0, :2] = 0  # so that some token occurs twice
+    previous, duplicate, induction = [], [], []
+    for b in range(batch):
+        for query in range(seq):
+            if query > 0:
+                previous.append(weights[b, :, query, query - 1])
+            earlier = [key for key in range(query) if ids[b, key] == ids[b, query]]
+            if earlier:
+                duplicate.append(weights[b, :, query, earlier[-1]])
+                induction.append(weights[b, :, query, earlier[-1] + 1])
+    torch.testing.assert_close(previous_token_score(weights), mean(previous))
+    torch.testing.assert_close(duplicate_token_score(weights, ids), mean(duplicate))
+    torch.testing.assert_close(induction_score(weights, ids), mean(induction))
+
+
+def test_several_wanted_keys_add_up_and_a_query_without_one_does_not_count():
+    weights = torch.tensor([[[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]], [[1, 0, 0], [0, 1, 0]]])[None]
+    wanted = torch.tensor([[[True, False, True], [False, False, False]]])
+    assert aligned_score(weights, wanted).tolist() == pytest.approx([0.7, 1.0])
+    wanted[0, 1, 2] = True
+    assert aligned_score(weights, wanted).tolist() == pytest.approx([0.75, 0.5])
+
+
+def test_scores_have_the_gradient_of_their_mean():
+    weights = torch.rand(1, 1, 6, 6, requires_grad=True)
+    induction_score(weights, IDS).sum().backward()
+    wanted = torch.zeros(6, 6)
+    wanted[[2, 3, 5], [1, 3, 2]] = 1 / 3
+    torch.testing.assert_close(weights.grad[0, 0], wanted)
+
+
+WEIGHTS = torch.full((2, 3, 4, 4), 0.25)
+
+
+@pytest.mark.usefixtures("as_a_reader")
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (
+            lambda: aligned_score(WEIGHTS, torch.ones(2, 4, 4)),
+            TypeError,
+            "wanted must be a boolean tensor, True = wanted, got torch.float32",
+        ),
+        (
+            lambda: aligned_score(WEIGHTS, [[0]]),
+            TypeError,
+            "wanted must be a boolean tensor, True = wanted, got list",
+        ),
+        (
+            lambda: aligned_score(WEIGHTS, torch.ones(4, 4, dtype=torch.bool)),
+            ValueError,
+            r"wanted must have shape \(batch, query, key\) = \(2, 4, 4\), .* got \(4, 4\)",
+        ),
+        (
+            lambda: aligned_score(WEIGHTS, torch.zeros(2, 4, 4, dtype=torch.bool)),
+            ValueError,
+            "wanted names no key for any query",
+        ),
+        (
+            lambda: aligned_score(WEIGHTS[0], torch.ones(3, 4, 4, dtype=torch.bool)),
+            ValueError,
+            r"weights must have shape \(batch, heads, query, key\), got 3 dimensions",
+        ),
+        (
+            lambda: previous_token_score(WEIGHTS[..., :3]),
+            ValueError,
+            "as many queries as keys, got 4 queries and 3 keys",
+        ),
+        (
+            lambda: previous_token_score(WEIGHTS[..., :1, :1]),
+            ValueError,
+            "wanted names no key for any query",
+        ),
+        (
+            lambda: induction_score(WEIGHTS, torch.ones(2, 3, dtype=torch.int64)),
+            ValueError,
+            r"token_ids must have shape \(batch, key\) = \(2, 4\), .* got \(2, 3\)",
+        ),
+        (
+            lambda: duplicate_token_score(WEIGHTS, torch.arange(8).reshape(2, 4)),
+            ValueError,
+            "wanted names no key for any query",
+        ),
+        (
+            lambda: induction_score(WEIGHTS, torch.ones(2, 4)),
+            TypeError,
+            "token_ids must be int64",
+        ),
+    ],
+)
+def test_bad_input(call, error, words):
+    with pytest.raises(error, match=words):
+        call()

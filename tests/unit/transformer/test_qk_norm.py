@@ -1,0 +1,157 @@
+import re
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from attention import Encoder, MultiHeadAttention, padding_mask
+from attention.positions.rotary import Rotary
+from attention.transformer.qk_norm import QKNorm, QKSequential
+from tests.unit.cases import ULPS_OF_GRADIENTS, assert_close, gradients
+from tests.unit.transformer.torchs_layers import IDS, randomised, vectors
+
+EPS = {dtype: torch.finfo(dtype).eps for dtype in (torch.float64, torch.float32)}
+
+
+def by_hand(x, gain):
+    """x / √(mean of its squares) · gain."""
+    mean = x.square().sum(-1, keepdim=True) / x.shape[-1]
+    return x * (mean + EPS[x.dtype]).pow(-0.5) * gain
+
+
+def test_it_equals_the_formula_in_values_and_gradients():
+    norm = randomised(QKNorm(6))
+    q, k = vectors(2, 3, 5, 6), vectors(2, 3, 4, 6, seed=2)
+    inputs = [q, k, norm.q_norm.weight, norm.k_norm.weight]
+    ours = norm(q, k)
+    theirs = by_hand(q, norm.q_norm.weight), by_hand(k, norm.k_norm.weight)
+    for actual, expected in zip(ours, theirs, strict=True):
+        assert_close(actual, expected)
+    for actual, expected in zip(
+        gradients(list(ours), inputs), gradients(list(theirs), inputs), strict=True
+    ):
+        assert_close(actual, expected)
+    state = {name: tuple(x.shape) for name, x in norm.state_dict().items()}
+    assert state == {"q_norm.weight": (6,), "k_norm.weight": (6,)}
+
+
+def test_the_scores_have_a_bound():
+    """However large queries and keys become: ±√d_key, reached where query and key are parallel."""
+    attention, x = randomised(MultiHeadAttention(8, 2)), vectors(2, 6, 8)
+    with torch.no_grad():
+        for w in (attention.w_q, attention.w_k):
+            w.weight *= 1000
+    _, without = attention(x)
+    assert (without.amax(-1) > 0.999).float().mean() > 0.9
+    attention.qk_transform = QKNorm(4).double()
+    _, weights = attention(x)
+    # The largest score is 2, the smallest −2: no weight is over e^4 times another.
+    assert (weights.amax(-1) / weights.amin(-1) < torch.e**4).all()
+    q = torch.randn(1, 1, 3, 4).double()
+    same, scaled = QKNorm(4).double()(q, 1000 * q)
+    scores = same @ scaled.mT / 4**0.5
+    torch.testing.assert_close(scores.diagonal(0, -2, -1), torch.full((1, 1, 3), 2.0).double())
+    assert scores.abs().max() < 2 + 1e-9
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_in_an_encoder_it_equals_torchs_functions_in_values_and_gradients(need_weights):
+    encoder, x, mask = Encoder(8, 2, 16, n_layers=2), vectors(2, 6, 8), padding_mask(IDS, 0)
+    for layer in encoder.layers:
+        layer.self_attention.qk_transform = QKNorm(4)
+    randomised(encoder)
+    output, _ = encoder(x, mask, need_weights=need_weights)
+    expected = x
+    for layer in encoder.layers:
+        attention, norm = layer.self_attention, layer.self_attention.qk_transform
+        q, k, v = (
+            F.linear(expected, w.weight, w.bias).unflatten(-1, (2, 4)).transpose(1, 2)
+            for w in (attention.w_q, attention.w_k, attention.w_v)
+        )
+        q, k = by_hand(q, norm.q_norm.weight), by_hand(k, norm.k_norm.weight)
+        y = F.scaled_dot_product_attention(q, k, v, mask).transpose(1, 2).flatten(2)
+        y = F.linear(y, attention.w_o.weight, attention.w_o.bias)
+        expected = layer.self_attention_norm(expected + y)
+        expected = layer.feed_forward_norm(expected + layer.feed_forward(expected))
+    assert_close(output, expected)
+    inputs = [x, *encoder.parameters()]
+    assert sum("qk_transform" in name for name, _ in encoder.named_parameters()) == 4
+    for actual, wanted in zip(
+        gradients([output], inputs), gradients([expected], inputs), strict=True
+    ):
+        assert_close(actual, wanted)
+
+
+def scores_of_one_pair(transform):
+    """The scores of the same query and the same key, put at every position."""
+    q, k = (vectors(1, 1, 1, 4, seed=seed).detach().expand(1, 1, 7, 4) for seed in (1, 2))
+    q, k = transform(q, k)
+    return (q @ k.mT)[0, 0]
+
+
+def test_first_normalise_then_rotate():
+    """Then the scores depend on the distance alone. In the other order they do not."""
+    norm, rotary = randomised(QKNorm(4)), Rotary(4).double()
+    scores = scores_of_one_pair(QKSequential(norm, rotary))
+    q, k = (vectors(1, 1, 1, 4, seed=seed).detach().expand(1, 1, 7, 4) for seed in (1, 2))
+    by_steps = rotary(by_hand(q, norm.q_norm.weight), by_hand(k, norm.k_norm.weight))
+    assert_close(scores, (by_steps[0] @ by_steps[1].mT)[0, 0].detach())
+    for distance in range(-6, 7):
+        diagonal = scores.diagonal(distance)
+        assert_close(diagonal, diagonal[:1].expand_as(diagonal))
+    wrong = scores_of_one_pair(QKSequential(rotary, norm))
+    assert wrong.diagonal().std() > 0.01
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_half_precision(dtype):
+    norm = randomised(QKNorm(8)).to(dtype)
+    q, k = (vectors(2, 2, 5, 8, seed=s).detach().to(dtype).requires_grad_() for s in (1, 2))
+    wide = [x.detach().double().requires_grad_() for x in (q, k)]
+    ours = norm(q, k)
+    theirs = [
+        by_hand(x, w.weight.detach().double())
+        for x, w in zip(wide, (norm.q_norm, norm.k_norm), strict=True)
+    ]
+    for actual, expected in zip(ours, theirs, strict=True):
+        assert actual.dtype == dtype
+        assert_close(actual, expected)
+    for actual, expected in zip(
+        gradients(list(ours), [q, k]), gradients(theirs, wide), strict=True
+    ):
+        assert_close(actual, expected, ulps=ULPS_OF_GRADIENTS)
+
+
+@pytest.mark.filterwarnings(
+    "ignore:Mismatch dtype"
+)  # torch says that its RMSNorm is not fused then
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_autocast(need_weights):
+    torch.manual_seed(0)
+    attention, x = MultiHeadAttention(8, 2), torch.randn(2, 5, 8)
+    attention.qk_transform = QKSequential(QKNorm(4), Rotary(4))
+    expected, _ = attention(x)
+    for context in (torch.enable_grad, torch.no_grad):
+        with context(), torch.autocast("cpu", dtype=torch.bfloat16):
+            output, _ = attention(x, need_weights=need_weights)
+        assert output.dtype == torch.bfloat16
+        assert_close(output, expected)
+
+
+Q, K = torch.zeros(1, 2, 5, 4), torch.zeros(1, 2, 6, 4)
+REFUSED = {
+    "no width": (lambda: QKNorm(0), "d_key must be at least 1, got 0"),
+    "d_model for d_key": (lambda: QKNorm(8)(Q, K), "the last axis of q must be d_key=8, got 4"),
+    "keys of another width": (
+        lambda: QKNorm(4)(Q, K[..., :2]),
+        "the last axis of k must be d_key=4, got 2",
+    ),
+}
+
+
+@pytest.mark.usefixtures("as_a_reader")
+@pytest.mark.parametrize("name", REFUSED)
+def test_bad_input_is_refused_with_a_reason(name):
+    call, message = REFUSED[name]
+    with pytest.raises(ValueError, match=re.escape(message)):
+        call()
