@@ -36,8 +36,9 @@ explorer => {
     error: picture.querySelector(".error")?.textContent.trim() ?? null,
     markup: picture.innerHTML,
     matrices: [...picture.querySelectorAll("svg[data-name]")].map(svg => {
-      const {tensor} = picture.matrices.find(({name}) => name === svg.dataset.name);
-      return [svg.dataset.name, Array.from(tensor.data, String)];
+      // A panel off the screen is drawn a moment later: its matrix may be one of before.
+      const matrix = picture.matrices.find(({name}) => name === svg.dataset.name);
+      return [svg.dataset.name, Array.from(matrix?.tensor.data ?? [], String)];
     }),
   });
 }
@@ -217,6 +218,7 @@ def compare(seen, frame, labels, where):
     assert seen["error"] is None and seen["matrices"], f"{where}: {seen['error']}"
     for name, cells in seen["matrices"]:
         tensor, *indices = re.findall(r"\w+", name)
+        assert tensor in frame, f"{where}: {name} is still drawn"
         expected = frame[tensor][tuple(int(i) for i in indices)]
         assert len(cells) == expected.size, f"{where}: {name} has {len(cells)} cells"
         drawn = np.array(cells, float).reshape(expected.shape)
