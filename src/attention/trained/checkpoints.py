@@ -3,16 +3,16 @@
 Two seeds are stored. The heads of the first take a role each; those of the second mix both answers.
 """
 
-import json
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
-from safetensors import safe_open
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 
+from attention.trained import weight_files
+from attention.trained.fitting import build
 from attention.trained.grammar import encode
 from attention.trained.model import WhoAndWhom
 from attention.trained.training import Accuracy, Head, accuracy, new_sentences, roles, train
@@ -57,15 +57,13 @@ def load_checkpoint(seed: int, step: int) -> Checkpoint:
     """
     require_stored(seed, step)
     at = STEPS.index(step)
-    with torch.random.fork_rng(devices=[]):  # its first weights are drawn, and not used
-        model = WhoAndWhom(8, 2)
     weights = load_file(path(seed))
     del weights["loss"]
+    model = build(lambda: WhoAndWhom(8, 2))
     model.load_state_dict({name: tensor[at].float() for name, tensor in weights.items()})
-    with safe_open(path(seed), framework="pt") as file:
-        told = file.metadata()
-    heads = [Head(*pair) for pair in json.loads(told["roles"])[at]]
-    return Checkpoint(model.eval(), Accuracy(*json.loads(told["right"])[at]), heads)
+    told = weight_files.told(path(seed))
+    heads = [Head(*pair) for pair in told["roles"][at]]
+    return Checkpoint(model.eval(), Accuracy(*told["right"][at]), heads)
 
 
 def load_losses(seed: int) -> Float[Tensor, " points"]:
@@ -100,10 +98,10 @@ def store_checkpoints(seed: int) -> None:
     def keep(step: int, loss: float, model: WhoAndWhom) -> None:
         losses.append(loss)
         if step in STEPS:
-            states.append({name: x.half() for name, x in model.state_dict().items()})
+            states.append(weight_files.half(model))
 
     model = train(8, 2, seed, watch=keep)
-    states.append({name: x.half() for name, x in model.state_dict().items()})
+    states.append(weight_files.half(model))
     weights = {name: torch.stack([state[name] for state in states]) for name in states[0]}
     weights["loss"] = torch.tensor(losses).view(-1, EVERY).mean(dim=1)
 
@@ -114,7 +112,7 @@ def store_checkpoints(seed: int) -> None:
         model.load_state_dict({name: x.float() for name, x in state.items()})
         right.append([round(share, 4) for share in accuracy(model, batch)])
         heads.append([[round(share, 3) for share in head] for head in roles(model, sentences)])
-    save_file(weights, path(seed), {"right": json.dumps(right), "roles": json.dumps(heads)})
+    weight_files.write(path(seed), weights, right=right, roles=heads)
 
 
 def require_stored(seed: int, step: int) -> None:

@@ -4,17 +4,16 @@ One small file for each stands in `date_weights`, with seed 0 in half precision,
 measured of it.
 """
 
-import json
 import time
 from pathlib import Path
 
 import torch
-from safetensors import safe_open
-from safetensors.torch import load_file, save_file
 
+from attention.trained import weight_files
 from attention.trained.date_models import MODELS, RecurrentDates, TransformerDates
 from attention.trained.date_training import LENGTHS, Measured, measure, train
 from attention.trained.dates import Alignment, alignment, held_out_dates
+from attention.trained.fitting import build
 
 WEIGHTS = Path(__file__).parent / "date_weights"
 SEEDS = range(3)
@@ -40,10 +39,7 @@ def load_date_model(name: str) -> RecurrentDates | TransformerDates:
         '1973-03-04'
     """
     path = stored(name)
-    with torch.random.fork_rng(devices=[]):  # its first weights are drawn, and not used
-        model = MODELS[name]()
-    model.load_state_dict({key: tensor.float() for key, tensor in load_file(path).items()})
-    return model.eval()
+    return weight_files.load(build(MODELS[name]), path)
 
 
 def measured(name: str) -> Measured:
@@ -63,17 +59,14 @@ def measured(name: str) -> Measured:
         >>> measured("additive").exact > 0.99 > measured("last-state").exact
         True
     """
-    with safe_open(stored(name), framework="pt") as file:
-        told = json.loads(file.metadata()["measured"])
+    told = weight_files.told(stored(name))["measured"]
     return Measured(**told | {"heads": [Alignment(*head) for head in told["heads"]]})
 
 
 def store(name: str, model: RecurrentDates | TransformerDates, told: Measured) -> None:
     """Write the weights of a model in half precision, which `train` has rounded them to."""
-    weights = {key: tensor.to(torch.float16) for key, tensor in model.state_dict().items()}
-    WEIGHTS.mkdir(exist_ok=True)
-    metadata = {"measured": json.dumps(told._asdict())}
-    save_file(weights, WEIGHTS / f"{name}.safetensors", metadata)
+    path = WEIGHTS / f"{name}.safetensors"
+    weight_files.write(path, weight_files.half(model), measured=told._asdict())
 
 
 def stored(name: str) -> Path:

@@ -5,20 +5,19 @@ each head, how much of its weight lies on the letters that say what is being wri
 """
 
 import copy
-import itertools
 import random
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
-from attention.arguments import require_size
 from attention.trained.ablation import switch_off
 from attention.trained.date_models import MODELS, RecurrentDates, TransformerDates
 from attention.trained.dates import Alignment, WrittenDate, alignment, draw_dates, encode
+from attention.trained.fitting import build, fit
 
 BATCH = 64  # dates of a step
 LARGEST_GRADIENT = 1.0
@@ -66,28 +65,21 @@ def train(name: str, seed: int, *, steps: int | None = None) -> RecurrentDates |
     if name not in MODELS:
         raise ValueError(f"there is no model {name!r}; it can be {', '.join(MODELS)}")
     recipe = TRANSFORMER if name.startswith("transformer") else RECURRENT
-    steps = recipe.steps if steps is None else steps
-    require_size("steps", steps)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model = MODELS[name]()
-    optimiser = torch.optim.Adam(model.parameters())
-    schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimiser, recipe.learning_rate, total_steps=steps
-    )
-    for dates in itertools.islice(batches(random.Random(seed)), steps):
-        letters, signs = encode(dates)
+    model = build(MODELS[name], seed)
+    drawn = batches(random.Random(seed))
+
+    def loss_at(step: int) -> Tensor:
+        letters, signs = encode(next(drawn))
         logits, _ = model(letters, signs[:, :-1])
-        loss = F.cross_entropy(logits.flatten(0, 1), signs[:, 1:].flatten())
-        optimiser.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), LARGEST_GRADIENT)
-        optimiser.step()
-        schedule.step()
-    with torch.no_grad():
-        for parameter in model.parameters():  # as they are stored
-            parameter.copy_(parameter.half())
-    return model.eval()
+        return F.cross_entropy(logits.flatten(0, 1), signs[:, 1:].flatten())
+
+    return fit(
+        model,
+        loss_at,
+        steps=recipe.steps if steps is None else steps,
+        learning_rate=recipe.learning_rate,
+        largest_gradient=LARGEST_GRADIENT,
+    )
 
 
 @torch.no_grad()

@@ -14,21 +14,20 @@ both kinds.
 """
 
 import copy
-import json
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int64
-from safetensors import safe_open
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attention.arguments import require_size
 from attention.multihead import MultiHeadAttention
 from attention.positions.learned import LearnedPositions
+from attention.trained import weight_files
 from attention.trained.ablation import switch_off
+from attention.trained.fitting import build, fit
 
 VOCAB_SIZE = 32
 LENGTH = 32  # tokens of a sequence
@@ -164,25 +163,15 @@ def train(n_layers: int, seed: int, *, steps: int = STEPS) -> AttentionOnly:
         >>> len(train(n_layers=2, seed=0, steps=2).layers)
         2
     """
-    require_size("steps", steps)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model = AttentionOnly(n_layers)
+    model = build(lambda: AttentionOnly(n_layers), seed)
     generator = torch.Generator().manual_seed(seed)
-    optimiser = torch.optim.Adam(model.parameters())
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, LEARNING_RATE, total_steps=steps)
-    for _ in range(steps):
+
+    def loss_at(step: int) -> Tensor:
         token_ids, determined = draw_sequences(BATCH, generator)
         logits, _ = model(token_ids)
-        loss = F.cross_entropy(logits[determined], token_ids.roll(-1, 1)[determined])
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        schedule.step()
-    with torch.no_grad():
-        for parameter in model.parameters():  # as they are stored
-            parameter.copy_(parameter.half())
-    return model.eval()
+        return F.cross_entropy(logits[determined], token_ids.roll(-1, 1)[determined])
+
+    return fit(model, loss_at, steps=steps, learning_rate=LEARNING_RATE)
 
 
 def new_sequences(count: int = 4000) -> Sequences:
@@ -314,9 +303,9 @@ def random_composition(draws: int = 100) -> tuple[float, float]:
 
 def store_induction(model: AttentionOnly, accuracy: float) -> None:
     """Write the weights of a model in half precision, which `train` has rounded them to."""
-    weights = {name: tensor.half() for name, tensor in model.state_dict().items()}
-    WEIGHTS.mkdir(exist_ok=True)
-    save_file(weights, path(len(model.layers)), {"accuracy": json.dumps(round(accuracy, 4))})
+    weight_files.write(
+        path(len(model.layers)), weight_files.half(model), accuracy=round(accuracy, 4)
+    )
 
 
 def load_induction(n_layers: int = 2) -> AttentionOnly:
@@ -341,11 +330,7 @@ def load_induction(n_layers: int = 2) -> AttentionOnly:
     if n_layers not in SEEDS:
         can_be = " or ".join(map(str, SEEDS))
         raise ValueError(f"no weights are stored for n_layers={n_layers}; it can be {can_be}")
-    with torch.random.fork_rng(devices=[]):  # its first weights are drawn, and not used
-        model = AttentionOnly(n_layers)
-    weights = load_file(path(n_layers))
-    model.load_state_dict({name: tensor.float() for name, tensor in weights.items()})
-    return model.eval()
+    return weight_files.load(build(lambda: AttentionOnly(n_layers)), path(n_layers))
 
 
 def measured_induction(n_layers: int = 2) -> float:
@@ -359,8 +344,7 @@ def measured_induction(n_layers: int = 2) -> float:
         >>> measured_induction(2) > 0.99
         True
     """
-    with safe_open(path(n_layers), framework="pt") as file:
-        return json.loads(file.metadata()["accuracy"])
+    return weight_files.told(path(n_layers))["accuracy"]
 
 
 def path(n_layers: int) -> Path:

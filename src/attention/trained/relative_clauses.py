@@ -17,22 +17,20 @@ it looks at what the words have found out about each other. The feed-forward lay
 wider, so that both models have about as many parameters: 23,362 and 23,326.
 """
 
-import json
 import random
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int64
-from safetensors import safe_open
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attention.arguments import require_size
 from attention.embedding import SinusoidalPositionalEncoding, TokenEmbedding
 from attention.masks import padding_mask
 from attention.text import Vocabulary
+from attention.trained import weight_files
+from attention.trained.fitting import build, fit
 from attention.trained.grammar import ADJECTIVES, NOUNS, PARTICIPLES, VERBS
 from attention.transformer.encoder import Encoder
 
@@ -300,26 +298,16 @@ def train_clauses(n_layers: int, seed: int, *, steps: int = STEPS) -> RelativeCl
         >>> train_clauses(n_layers=2, seed=0, steps=2).training
         False
     """
-    require_size("steps", steps)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model = RelativeClauses(n_layers)
+    model = build(lambda: RelativeClauses(n_layers), seed)
     rng = random.Random(seed)
-    optimiser = torch.optim.Adam(model.parameters())
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, LEARNING_RATE, total_steps=steps)
-    for _ in range(steps):
+
+    def loss_at(step: int) -> Tensor:
         batch = encode_clauses([draw_clauses(rng) for _ in range(BATCH)])
         answer = model(batch.token_ids, need_weights=False)
-        loss = F.cross_entropy(answer.who.mT, batch.who)
-        loss = loss + F.cross_entropy(answer.whom.mT, batch.whom)
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        schedule.step()
-    with torch.no_grad():
-        for parameter in model.parameters():  # as they are stored
-            parameter.copy_(parameter.half())
-    return model.eval()
+        for_who = F.cross_entropy(answer.who.mT, batch.who)
+        return for_who + F.cross_entropy(answer.whom.mT, batch.whom)
+
+    return fit(model, loss_at, steps=steps, learning_rate=LEARNING_RATE)
 
 
 @torch.no_grad()
@@ -354,10 +342,8 @@ def accuracy_by_kind(model: RelativeClauses, sentences: list[Clauses]) -> dict[s
 
 def store_clauses(model: RelativeClauses, right: dict[str, float]) -> None:
     """Write the weights of a model in half precision, which training has rounded them to."""
-    weights = {name: tensor.half() for name, tensor in model.state_dict().items()}
-    told = {"accuracy": json.dumps({kind: round(share, 4) for kind, share in right.items()})}
-    WEIGHTS.mkdir(exist_ok=True)
-    save_file(weights, path(len(model.encoder.layers)), told)
+    accuracy = {kind: round(share, 4) for kind, share in right.items()}
+    weight_files.write(path(len(model.encoder.layers)), weight_files.half(model), accuracy=accuracy)
 
 
 def load_clauses(n_layers: int = 2) -> RelativeClauses:
@@ -382,11 +368,7 @@ def load_clauses(n_layers: int = 2) -> RelativeClauses:
         chased ['cat', 'dog']
         saw ['dog', 'bird']
     """
-    with torch.random.fork_rng(devices=[]):  # its first weights are drawn, and not used
-        model = RelativeClauses(n_layers)
-    weights = load_file(path(n_layers))
-    model.load_state_dict({name: tensor.float() for name, tensor in weights.items()})
-    return model.eval()
+    return weight_files.load(build(lambda: RelativeClauses(n_layers)), path(n_layers))
 
 
 def measured_clauses(n_layers: int = 2) -> dict[str, float]:
@@ -404,8 +386,7 @@ def measured_clauses(n_layers: int = 2) -> dict[str, float]:
         (True, True)
     """
     require_layers(n_layers)
-    with safe_open(path(n_layers), framework="pt") as file:
-        return json.loads(file.metadata()["accuracy"])
+    return weight_files.told(path(n_layers))["accuracy"]
 
 
 def path(n_layers: int) -> Path:

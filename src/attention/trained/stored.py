@@ -1,14 +1,11 @@
 """The trained weights that the book shows, by (d_model, n_heads): small files beside this one."""
 
-import json
 from pathlib import Path
 from typing import NamedTuple
 
-import torch
-from safetensors import safe_open
-from safetensors.torch import load_file, save_file
-
 from attention.arguments import require_n_heads
+from attention.trained import weight_files
+from attention.trained.fitting import build
 from attention.trained.model import WhoAndWhom
 from attention.trained.training import Head
 from attention.trained.variants import VARIANTS
@@ -62,8 +59,7 @@ def load_trained(d_model: int = 8, n_heads: int = 2, variant: str | None = None)
             f"no weights are stored for d_model={d_model} and n_heads={n_heads}; "
             f"(d_model, n_heads) can be {', '.join(map(str, stored()))}"
         )
-    with torch.random.fork_rng(devices=[]):  # its first weights are drawn, and not used
-        model = WhoAndWhom(d_model, n_heads)
+    model = build(lambda: WhoAndWhom(d_model, n_heads))
     if variant is not None:
         if not path(d_model, n_heads, variant).exists():
             known = [name for name in VARIANTS if path(d_model, n_heads, name).exists()]
@@ -72,9 +68,7 @@ def load_trained(d_model: int = 8, n_heads: int = 2, variant: str | None = None)
                 f"n_heads={n_heads}; there it can be {', '.join([*known, 'None'])}"
             )
         VARIANTS[variant](model)
-    weights = load_file(path(d_model, n_heads, variant))
-    model.load_state_dict({name: tensor.float() for name, tensor in weights.items()})
-    return model.eval()
+    return weight_files.load(model, path(d_model, n_heads, variant))
 
 
 class Measured(NamedTuple):
@@ -100,24 +94,20 @@ def measured(d_model: int, n_heads: int) -> Measured:
         >>> measured(8, 2).accuracy > 0.99
         True
     """
-    with safe_open(path(d_model, n_heads), framework="pt") as file:
-        told = file.metadata()
-    return Measured(
-        json.loads(told["accuracy"]), [Head(*pair) for pair in json.loads(told["roles"])]
-    )
+    told = weight_files.told(path(d_model, n_heads))
+    return Measured(told["accuracy"], [Head(*pair) for pair in told["roles"]])
 
 
 def store(
     model: WhoAndWhom, accuracy: float, roles: list[Head], variant: str | None = None
 ) -> None:
     """Write the weights of a model in half precision, which `train` has rounded them to."""
-    told = {
-        "accuracy": json.dumps(round(accuracy, 4)),
-        "roles": json.dumps([[round(share, 3) for share in head] for head in roles]),
-    }
-    weights = {name: tensor.to(torch.float16) for name, tensor in model.state_dict().items()}
-    WEIGHTS.mkdir(exist_ok=True)
-    save_file(weights, path(model.attention.d_model, model.attention.n_heads, variant), told)
+    weight_files.write(
+        path(model.attention.d_model, model.attention.n_heads, variant),
+        weight_files.half(model),
+        accuracy=round(accuracy, 4),
+        roles=[[round(share, 3) for share in head] for head in roles],
+    )
 
 
 def path(d_model: int, n_heads: int, variant: str | None = None) -> Path:

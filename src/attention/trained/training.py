@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from attention.arguments import require_size
 from attention.masks import padding_mask
 from attention.trained.ablation import switch_off
+from attention.trained.fitting import build, fit
 from attention.trained.grammar import (
     VOCABULARY,
     Batch,
@@ -97,20 +97,14 @@ def train(
         widths = " or ".join(map(str, RECIPES))
         raise ValueError(f"d_model={d_model} has no recipe; it can be {widths}")
     recipe, rng = RECIPES[d_model], random.Random(seed)
-    steps = recipe.steps if steps is None else steps
-    require_size("steps", steps)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+
+    def make() -> WhoAndWhom:
         model = WhoAndWhom(d_model, n_heads)
         if change is not None:
             change(model)
-    optimiser = torch.optim.Adam(model.parameters())
-    schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimiser,
-        recipe.learning_rate if learning_rate is None else learning_rate,
-        total_steps=steps,
-    )
-    for step in range(steps):
+        return model
+
+    def loss_at(step: int) -> Tensor:
         batch = encode(
             [draw_sentence(rng, passive=recipe.passive, places=recipe.places) for _ in range(BATCH)]
         )
@@ -118,14 +112,15 @@ def train(
         loss = F.cross_entropy(answer.who, batch.who) + F.cross_entropy(answer.whom, batch.whom)
         if watch is not None:
             watch(step, loss.item(), model)
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        schedule.step()
-    with torch.no_grad():
-        for parameter in model.parameters():  # as they are stored
-            parameter.copy_(parameter.half())
-    return model.eval()
+        return loss
+
+    model = build(make, seed)
+    return fit(
+        model,
+        loss_at,
+        steps=recipe.steps if steps is None else steps,
+        learning_rate=recipe.learning_rate if learning_rate is None else learning_rate,
+    )
 
 
 class Accuracy(NamedTuple):
