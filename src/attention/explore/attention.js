@@ -126,9 +126,10 @@ function scaledDotProductAttention(q, k, v, mask) {
   return [weightedSum(weights, v), weights];
 }
 
-// model: the weights of one trained model; returns the output, the weights, and what they were made of.
-function multiHeadAttention(x, model, mask) {
-  const [q, k, v] = ["q", "k", "v"].map((name) => splitHeads(linear(x, model[`w_${name}`], model[`b_${name}`]), model.n_heads));
+// model: the weights of one trained model; returns the output, the weights, and what they were made of. Keys and values come from
+// `memory`.
+function multiHeadAttention(x, model, mask, memory = x) {
+  const [q, k, v] = ["q", "k", "v"].map((name) => splitHeads(linear(name === "q" ? x : memory, model[`w_${name}`], model[`b_${name}`]), model.n_heads));
   const [heads, weights] = scaledDotProductAttention(q, k, v, mask);
   const merged = mergeHeads(heads);
   return { output: linear(merged, model.w_o, model.b_o), weights, heads, merged };

@@ -2,7 +2,7 @@
 // A view is `export default explorer({ compute, status, draw, describe })`: compute makes a frame of the reader's own sentence,
 // the same that Python makes of the stored ones; the others are functions of a frame. Where a view has buttons of its own
 // (`data-act`), `act` writes into `memory` what they say, and the frame is computed anew; `note` says what a sentence lacks. `model`
-// names the weights to compute with.
+// names the weights to compute with, and `split` makes tokens of what a reader writes. A view of stored frames alone has no `compute`.
 
 const MINUS = "\u2212";
 const MONOSPACE = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"; // as in explorer.css
@@ -71,9 +71,13 @@ function matrix({ name, tensor, rows = [], columns = [], size = 26, high = size,
   }));
   // All cells show their number, large ones with fewer decimals where there is less room, or none does.
   const decimals = [2, ...(largest >= 2 ? [1] : []), ...(largest >= 10 ? [0] : [])];
-  const texts = (digits) => looks.map(({ text }, i) => text ?? short(tensor.data[i], digits));
-  const shown = decimals.map(texts).find((each) => slots(each, size));
-  const digits = shown && slots(shown, size);
+  let shown;
+  let digits;
+  for (const places of decimals) {
+    shown = looks.map(({ text }, i) => text ?? short(tensor.data[i], places));
+    digits = slots(shown, size);
+    if (digits) break;
+  }
   const cells = {}; // the path of each kind and shade
   const lines = [];
   let bars = "";
@@ -163,24 +167,25 @@ function row(title, parts, note = "") {
 let drawn = [];
 let panels = [];
 
-// The sentence that a reader wrote goes along from view to view and from page to page, in this tab and nowhere else.
-const KEPT = "attention-head-by-head.sentence";
+// What a reader wrote goes along from view to view and from page to page, in this tab and nowhere else: sentences to where sentences
+// are read, dates to where dates are.
+const KEPT = "attention-head-by-head.";
 
-function keptSentence() {
+function kept(kind) {
   try {
-    return sessionStorage.getItem(KEPT) ?? "";
+    return sessionStorage.getItem(KEPT + kind) ?? "";
   } catch {
     return ""; // a notebook's output may not have storage
   }
 }
 
-function keepSentence(text) {
+function keep(kind, text) {
   try {
-    sessionStorage.setItem(KEPT, text);
+    sessionStorage.setItem(KEPT + kind, text);
   } catch {
     // the views of this page still hear of it
   }
-  window.dispatchEvent(new CustomEvent(KEPT, { detail: text }));
+  window.dispatchEvent(new CustomEvent(KEPT + kind, { detail: text }));
 }
 
 // A message's buffer, moved to where it may begin.
@@ -234,22 +239,21 @@ const PAUSE = 100; // milliseconds
 
 let fields = 0; // numbers the text fields of a page, to tie each label to its field
 
-function explorer({ model: modelOf = (at) => `${at.d_model},${at.n_heads ?? 2}`, compute, prepare = (tokens) => tokens, act, note, ready = [], status, draw, describe }) {
+function explorer({ model: modelOf = (at) => `${at.d_model},${at.n_heads ?? 2}`, compute, split = tokenize, prepare = (tokens) => tokens, act, note, ready = [], status, draw, describe }) {
   return {
     render({ model, el }) {
       const controls = model.get("controls");
       const frames = model.get("frames");
       const models = model.get("models");
-      const vocabulary = model.get("vocabulary");
-      const longest = model.get("longest");
+      const { kind, label, placeholder, vocabulary, longest } = model.get("reads") ?? { kind: "", label: "", placeholder: "" };
       const numbers = new Float32Array(copied(model.get("numbers")));
       const weights = halves(new Uint16Array(copied(model.get("weights"))));
 
       el.classList.add("explorer-view");
       if (ready.length) el.classList.add("with-ready");
-      const id = `own-sentence-${++fields}`;
+      const id = `own-${++fields}`;
       el.innerHTML = `
-        <form class="own" autocomplete="off"><label for="${id}">your own sentence</label><input id="${id}" type="text" maxlength="200" spellcheck="false" enterkeyhint="done" data-lm-suppress-shortcuts placeholder="the old king drew a small boat"><button type="reset">clear</button></form>
+        <form class="own" autocomplete="off"${kind ? "" : " hidden"}><label for="${id}">${escape(label)}</label><input id="${id}" type="text" maxlength="200" spellcheck="false" enterkeyhint="done" data-lm-suppress-shortcuts placeholder="${escape(placeholder)}"><button type="reset">clear</button></form>
         <p class="heard" aria-live="polite"></p>
         <p class="status" role="status"></p>
         <p class="ready" role="group" aria-label="Sentences to try"${ready.length ? "" : " hidden"}>${ready.map((text) => `<button type="button">${escape(text)}</button>`).join("")}</p>
@@ -263,7 +267,8 @@ function explorer({ model: modelOf = (at) => `${at.d_model},${at.n_heads ?? 2}`,
       let contents = []; // of the panels, as they are to be
       let width = el.clientWidth; // kept, since asking for it anew would lay the page out before every drawing
 
-      const read = (tokens) => tokens.map((token) => Math.max(vocabulary.indexOf(token), UNK_ID) * (token !== PAD));
+      const idOf = (token) => (vocabulary.includes(token) ? vocabulary.indexOf(token) : UNK_ID);
+      const read = (tokens) => tokens.map(idOf);
       const trained = new Map(); // the weights that were used, by their name
 
       function weightsOf(name) {
@@ -297,11 +302,12 @@ function explorer({ model: modelOf = (at) => `${at.d_model},${at.n_heads ?? 2}`,
       function current() {
         at = Object.fromEntries(controls.map(({ name, options }) => [name, options[Number(model.get(name))]]));
         const stored = storedFrame();
-        const tokens = tokenize(field.value);
+        const tokens = kind ? split(field.value) : [];
         const unknown = [...new Set(tokens)].filter((token) => !vocabulary.includes(token));
         let notes = "";
         if (stored.error || (!tokens.length && !act)) frame = unpacked(stored, numbers);
-        else if (tokens.length > longest) frame = { problem: `The model reads at most ${longest} tokens; this sentence has ${tokens.length}.` };
+        else if (tokens.length > longest) frame = { problem: `The model reads at most ${longest} tokens; this ${kind} has ${tokens.length}.` };
+        else if (unknown.length && !vocabulary.includes(UNK)) frame = { problem: `The model does not know ${listed(unknown)}.` };
         else {
           frame = ownFrame(tokens.length ? tokens : stored.tokens);
           if (unknown.length) notes = `The model does not know ${listed(unknown)}; it reads ${UNK}${unknown.length > 1 ? " for each" : ""}. `;
@@ -315,8 +321,12 @@ function explorer({ model: modelOf = (at) => `${at.d_model},${at.n_heads ?? 2}`,
       let waiting; // for a pause, to fill those too: a letter or a slider's step costs what is seen of it
       const watch = new IntersectionObserver((entries) => {
         for (const { target, isIntersecting } of entries) unseen[isIntersecting ? "delete" : "add"](target);
-        fill((panel) => !unseen.has(panel));
+        fill(seen);
       });
+
+      function seen(panel) {
+        return !unseen.has(panel);
+      }
 
       function fill(now = () => true) {
         for (const panel of picture.querySelectorAll(".panel")) {
@@ -340,7 +350,7 @@ function explorer({ model: modelOf = (at) => `${at.d_model},${at.n_heads ?? 2}`,
           const acting = picture.contains(document.activeElement) && document.activeElement.dataset.act;
           become(picture, parsed(draw(frame, at, Math.max(240, width))));
           contents = panels;
-          fill((panel) => !unseen.has(panel));
+          fill(seen);
           waiting = setTimeout(fill, PAUSE);
           for (const panel of picture.querySelectorAll(".panel")) watch.observe(panel);
           if (acting) picture.querySelector(`[data-act="${acting}"]`)?.focus();
@@ -356,7 +366,10 @@ function explorer({ model: modelOf = (at) => `${at.d_model},${at.n_heads ?? 2}`,
         tables.lastElementChild.innerHTML = frame.problem || frame.error ? "" : own.map(table).join("");
       }
 
+      let lit = ""; // what is pointed at: a pointer moves many times within a cell
+
       function unlight() {
+        lit = "";
         for (const old of picture.querySelectorAll(".on")) old.classList.remove("on");
         for (const old of picture.querySelectorAll(".outline[d]")) old.removeAttribute("d");
       }
@@ -376,10 +389,12 @@ function explorer({ model: modelOf = (at) => `${at.d_model},${at.n_heads ?? 2}`,
       let cursor = null; // the cell that was read last
 
       function point({ name, r, c }) {
+        if (lit === `${name} ${r} ${c}`) return;
         const { tensor, keys } = own.find((each) => each.name === name);
         const i = r * tensor.shape[1] + c;
         const key = keys[i];
         light((cell) => (cell.name === name && cell.r === r && cell.c === c) || (key !== undefined && cell.key === key), `[data-key="${key}"], [data-word="${r}"]`);
+        lit = `${name} ${r} ${c}`;
         cursor = { name, r, c };
         readout.classList.add("reading");
         readout.textContent = describe({ name, r, c, key, value: tensor.data[i] }, frame, at);
@@ -425,7 +440,7 @@ function explorer({ model: modelOf = (at) => `${at.d_model},${at.n_heads ?? 2}`,
         act(button.dataset.act, memory);
         redraw();
       });
-      taps.addEventListener("click", ({ target }) => target.matches("button") && keepSentence(target.textContent));
+      taps.addEventListener("click", ({ target }) => target.matches("button") && keep(kind, target.textContent));
       tables.addEventListener("click", ({ target }) => {
         const [kind, nth] = (target.dataset.save ?? "").split(" ");
         if (kind === "csv") save(`${own[nth].name}.csv`, "text/csv", csv(own[nth]));
@@ -443,11 +458,11 @@ function explorer({ model: modelOf = (at) => `${at.d_model},${at.n_heads ?? 2}`,
       const listen = controls.map(({ name }) => `change:${name}`);
       for (const event of listen) model.on(event, redraw);
 
-      field.addEventListener("input", () => keepSentence(field.value));
+      field.addEventListener("input", () => keep(kind, field.value));
       form.addEventListener("submit", (event) => event.preventDefault());
       form.addEventListener("reset", (event) => {
         event.preventDefault();
-        keepSentence("");
+        keep(kind, "");
         field.focus();
       });
       field.addEventListener("keydown", (event) => event.stopPropagation()); // a notebook has shortcuts of one letter
@@ -455,11 +470,11 @@ function explorer({ model: modelOf = (at) => `${at.d_model},${at.n_heads ?? 2}`,
         if (field.value !== detail) field.value = detail;
         redraw();
       };
-      window.addEventListener(KEPT, follow);
+      window.addEventListener(KEPT + kind, follow);
       // Who chooses a sentence wants to see that one.
-      const chosen = () => field.value && keepSentence("");
+      const chosen = () => field.value && keep(kind, "");
       model.on("change:sentence", chosen);
-      field.value = keptSentence();
+      field.value = kept(kind);
       const resized = new ResizeObserver(() => {
         if (el.clientWidth === width) return;
         width = el.clientWidth;
@@ -470,7 +485,7 @@ function explorer({ model: modelOf = (at) => `${at.d_model},${at.n_heads ?? 2}`,
       return () => {
         for (const event of listen) model.off(event, redraw);
         model.off("change:sentence", chosen);
-        window.removeEventListener(KEPT, follow);
+        window.removeEventListener(KEPT + kind, follow);
         resized.disconnect();
         watch.disconnect();
         clearTimeout(waiting);

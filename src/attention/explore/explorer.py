@@ -2,9 +2,9 @@
 
 import inspect
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import anywidget
 import numpy as np
@@ -24,14 +24,40 @@ WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 Frame = Mapping[str, Any]
 
 
+class Reads(NamedTuple):
+    """What a reader may write, for a view to compute.
+
+    Attributes:
+        kind: "sentence", "date" …: what is written in one view goes along to all of its kind.
+        label: of the text field.
+        placeholder: what stands in it while it is empty.
+        vocabulary: the tokens, in the order of their ids. Without an <unk> others are refused.
+        longest: how many tokens the model reads at most.
+    """
+
+    kind: str
+    label: str
+    placeholder: str
+    vocabulary: list[str]
+    longest: int
+
+
+SENTENCE = Reads(
+    "sentence",
+    "your own sentence",
+    "the old king drew a small boat",
+    list(VOCABULARY.tokens),
+    LONGEST,
+)
+
+
 class FrameView(anywidget.AnyWidget):
     """A picture of one frame: it holds all frames, and its control traits say which to draw."""
 
     controls = traitlets.List().tag(sync=True)
     frames = traitlets.Dict().tag(sync=True)
     models = traitlets.Dict().tag(sync=True)
-    vocabulary = traitlets.List().tag(sync=True)
-    longest = traitlets.Int(LONGEST).tag(sync=True)
+    reads = traitlets.Dict(None, allow_none=True).tag(sync=True)
     numbers = traitlets.Bytes().tag(sync=True)
     weights = traitlets.Bytes().tag(sync=True)
 
@@ -66,8 +92,9 @@ def explorer(
     frame: Callable[..., Frame],
     still: Callable[[Frame], Picture],
     *,
-    models: Mapping[str, WhoAndWhom] | None = None,
-    reads_out: bool = False,
+    models: Mapping[str, Frame] | None = None,
+    modules: Sequence[str] = (),
+    reads: Reads | None = SENTENCE,
 ) -> Explorer:
     """Tie controls to a view that can draw every frame they reach, without asking the kernel.
 
@@ -79,9 +106,11 @@ def explorer(
             binary numbers, everything else as JSON. A ``ValueError`` it raises is shown in the
             picture's place, with its own words.
         still: draws the first frame, the one that the controls start at, as a static picture.
-        models: the models that compute a reader's sentence, by the name that the view's ``model``
-            gives them; unless given, the stored ones of each d_model and n_heads, as "8,2".
-        reads_out: whether the view answers who and whom, and needs the weights for it.
+        models: the weights with which the page computes what a reader writes, by the name that the
+            view's ``model`` gives them; unless given, the stored ones of each d_model and n_heads,
+            as "8,2".
+        modules: names of further ES modules in this folder that the view needs.
+        reads: what a reader may write; None where there is nothing to write.
 
     Returns:
         The explorer: display it, or read its ``controls`` and ``view``.
@@ -97,23 +126,24 @@ def explorer(
         except ValueError as error:
             numbers[",".join(map(str, index))] = {"error": str(error)}
 
-    if models is None:
+    if reads is None:
+        models = {}
+    elif models is None:
         widths, counts = (
             [value for _, value in options.get(name, [("2", 2)])] for name in ("d_model", "n_heads")
         )
         pairs = [pair for pair in itertools.product(widths, counts) if pair in stored()]
         models = {
-            f"{d_model},{n_heads}": load_trained(d_model, n_heads) for d_model, n_heads in pairs
+            f"{d_model},{n_heads}": page_weights(load_trained(d_model, n_heads))
+            for d_model, n_heads in pairs
         }
     weights = Packer("<f2")  # trained weights are stored in half precision
-    packed_models = {
-        name: weights.add(page_weights(model, reads_out)) for name, model in models.items()
-    }
+    packed_models = {name: weights.add(model) for name, model in models.items()}
 
     traits = {name: traitlets.Int(0).tag(sync=True) for name in controls}
     code = "\n".join(
         (HERE / f"{module}.js").read_text("utf-8")
-        for module in ("draw", "attention", *(["arcs"] if reads_out else []), view)
+        for module in ("draw", "attention", *modules, view)
     )
     style = (HERE / "explorer.css").read_text("utf-8")
     parts = {**traits, "_esm": code, "_css": style, "__module__": __name__}
@@ -129,7 +159,7 @@ def explorer(
         ],
         frames=numbers,
         models=packed_models,
-        vocabulary=list(VOCABULARY.tokens),
+        reads=None if reads is None else reads._asdict(),
         numbers=packed.numbers,
         weights=weights.numbers,
         **{name: position(control) for name, control in controls.items()},
@@ -141,8 +171,13 @@ def explorer(
     return Explorer(f"{view}_explorer", controls, picture, still(frame(**start)))
 
 
-def page_weights(model: WhoAndWhom, reads_out: bool) -> Frame:
-    """What the page needs of a trained model to compute a sentence that a reader writes."""
+def page_weights(model: WhoAndWhom, *, reads_out: bool = False) -> Frame:
+    """What the page needs of a trained model to compute a sentence that a reader writes.
+
+    Args:
+        model: the trained model.
+        reads_out: whether its answers are shown too, which needs the weights of both read-outs.
+    """
     layers = {name: getattr(model.attention, f"w_{name}") for name in "qkvo"}
     if reads_out:
         layers |= {"who": model.to_who, "whom": model.to_whom}

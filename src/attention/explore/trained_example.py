@@ -1,11 +1,46 @@
-"""The running example in float64, from which every explorer makes its frames."""
+"""The running example and the trained model's answers, in float64, of which frames are made."""
 
+import copy
 from collections.abc import Sequence
+from typing import Any
+
+import torch
 
 from attention.example import RunningExample, running_example
+from attention.masks import padding_mask
+from attention.trained.grammar import ALONE, PARTICIPLES, VERBS, VOCABULARY, find_verb
+from attention.trained.model import WhoAndWhom
+
+ALL_VERBS = [*VERBS, *PARTICIPLES, *ALONE]
 
 
 def trained_example(d_model: int, n_heads: int, sentences: Sequence[str]) -> RunningExample:
     """Make the running example in float64: see `running_example` for the arguments and errors."""
     example = running_example(d_model, n_heads, sentences)
     return example._replace(x=example.x.double(), attention=example.attention.double())
+
+
+@torch.no_grad()
+def answered(tokens: list[str], model: WhoAndWhom) -> dict[str, Any]:
+    """What the model answers at a sentence's verb, and what each head looks at.
+
+    The names are those that `arcs.js` draws by.
+
+    Args:
+        tokens: a sentence with a verb that the model knows.
+        model: it is left as it is.
+    """
+    model = copy.deepcopy(model).double()
+    token_ids, verb = VOCABULARY.encode_batch([tokens]), find_verb(tokens)
+    mask = padding_mask(token_ids, VOCABULARY.pad_id)
+    output, weights = model.attention(model.embed(token_ids), mask=mask)
+    who, whom = model.read(output, torch.tensor([verb]))
+    return {
+        "tokens": tokens,
+        "verb": verb,
+        "weights": weights[0],
+        "who": who.softmax(-1)[0],
+        "whom": whom.softmax(-1)[0],
+        "verbs": ALL_VERBS,
+        "vocabulary": list(VOCABULARY.tokens),
+    }

@@ -3,12 +3,11 @@
 import torch
 from ipywidgets import Dropdown, SelectionSlider
 
-from attention.explore.explorer import Explorer, Frame, explorer
-from attention.masks import padding_mask
+from attention.explore.explorer import Explorer, Frame, explorer, page_weights
+from attention.explore.trained_example import answered
 from attention.plots import Picture, plot_curves
 from attention.text import tokenize
 from attention.trained.checkpoints import SEEDS, STEPS, load_checkpoint, load_losses
-from attention.trained.grammar import ALONE, PARTICIPLES, VERBS, VOCABULARY, find_verb
 
 
 def training_explorer(sentence: str = "a dog chased the red ball") -> Explorer:
@@ -23,24 +22,13 @@ def training_explorer(sentence: str = "a dog chased the red ball") -> Explorer:
         The explorer, with controls ``step`` and ``seed``.
     """
     tokens = tokenize(sentence)
-    token_ids, verb = VOCABULARY.encode_batch([tokens]), find_verb(tokens)
-    mask = padding_mask(token_ids, VOCABULARY.pad_id)
     checkpoints = {(seed, step): load_checkpoint(seed, step) for seed in SEEDS for step in STEPS}
     losses = {seed: load_losses(seed) for seed in SEEDS}
 
     def frame(step: int, seed: int) -> Frame:
-        _, right, roles = checkpoints[seed, step]
-        model = load_checkpoint(seed, step).model.requires_grad_(False).double()
-        output, weights = model.attention(model.embed(token_ids), mask=mask)
-        who, whom = model.read(output, torch.tensor([verb]))
+        model, right, roles = checkpoints[seed, step]
         return {
-            "tokens": tokens,
-            "verb": verb,
-            "weights": weights[0],
-            "who": who.softmax(-1)[0],
-            "whom": whom.softmax(-1)[0],
-            "verbs": [*VERBS, *PARTICIPLES, *ALONE],
-            "vocabulary": list(VOCABULARY.tokens),
+            **answered(tokens, model),
             "right": right.both,
             "roles": torch.tensor(roles),
             "losses": losses[seed],
@@ -60,5 +48,8 @@ def training_explorer(sentence: str = "a dog chased the red ball") -> Explorer:
         "step": SelectionSlider(options=STEPS, value=300, description="step"),
         "seed": Dropdown(options=SEEDS, value=0, description="seed"),
     }
-    models = {f"{seed},{step}": each.model for (seed, step), each in checkpoints.items()}
-    return explorer("training", controls, frame, still, models=models, reads_out=True)
+    models = {
+        f"{seed},{step}": page_weights(each.model, reads_out=True)
+        for (seed, step), each in checkpoints.items()
+    }
+    return explorer("training", controls, frame, still, models=models, modules=["arcs"])

@@ -1,14 +1,12 @@
 """The trained model at work: a sentence, what each head looks at from its verb, and the answers."""
 
-import torch
-
 from attention.explore.controls import D_MODELS, N_HEADS, size_sliders
-from attention.explore.explorer import Explorer, Frame, explorer
-from attention.masks import padding_mask
+from attention.explore.explorer import Explorer, Frame, explorer, page_weights
+from attention.explore.trained_example import ALL_VERBS, answered
 from attention.plots import Picture, plot_heads
 from attention.text import tokenize
-from attention.trained.grammar import ALONE, PARTICIPLES, PLACES, VERBS, VOCABULARY, find_verb
-from attention.trained.stored import load_trained, measured
+from attention.trained.grammar import PARTICIPLES, PLACES, find_verb
+from attention.trained.stored import load_trained, measured, stored
 from attention.trained.training import RECIPES
 
 GRAMMARS = {
@@ -33,31 +31,20 @@ def who_and_whom_explorer(sentence: str = "a dog chased the red ball") -> Explor
         ValueError: the sentence has no verb that the model knows.
     """
     tokens = tokenize(sentence)
-    verbs = [*VERBS, *PARTICIPLES, *ALONE]
     if find_verb(tokens) is None:
         raise ValueError(
             f"the sentence has no verb that the model knows: {sentence!r}; "
-            f"it knows {', '.join(verbs)}"
+            f"it knows {', '.join(ALL_VERBS)}"
         )
 
     def frame(d_model: int, n_heads: int) -> Frame:
-        model = load_trained(d_model, n_heads).requires_grad_(False).double()
-        token_ids, verb = VOCABULARY.encode_batch([tokens]), find_verb(tokens)
-        mask = padding_mask(token_ids, VOCABULARY.pad_id)
-        output, weights = model.attention(model.embed(token_ids), mask=mask)
-        who, whom = model.read(output, torch.tensor([verb]))
+        answer = answered(tokens, load_trained(d_model, n_heads))
         accuracy, roles = measured(d_model, n_heads)
         recipe = RECIPES[d_model]
         passive = () if recipe.passive else ("was", "by", *PARTICIPLES)
         places = () if recipe.places else ("near", *PLACES)
         return {
-            "tokens": tokens,
-            "verb": verb,
-            "weights": weights[0],
-            "who": who.softmax(-1)[0],
-            "whom": whom.softmax(-1)[0],
-            "verbs": verbs,
-            "vocabulary": list(VOCABULARY.tokens),
+            **answer,
             "accuracy": accuracy,
             "roles": [list(head) for head in roles],
             "grammar": GRAMMARS[recipe.passive, recipe.places],
@@ -79,5 +66,9 @@ def who_and_whom_explorer(sentence: str = "a dog chased the red ball") -> Explor
         size_sliders(D_MODELS, N_HEADS),
         frame,
         still,
-        reads_out=True,
+        models={
+            f"{d_model},{n_heads}": page_weights(load_trained(d_model, n_heads), reads_out=True)
+            for d_model, n_heads in stored()
+        },
+        modules=["arcs"],
     )
