@@ -29,7 +29,7 @@ CUDA = triton cuda-bindings cuda-pathfinder cuda-toolkit \
 	nvidia-cusparselt-cu13 nvidia-nccl-cu13 nvidia-nvjitlink nvidia-nvshmem-cu13 nvidia-nvtx
 
 .DEFAULT_GOAL = help
-.PHONY: help serve book test builds clients everything assignments grade offline links refresh train bench \
+.PHONY: help serve book test slow builds clients everything assignments grade offline links refresh train bench \
 	lock clean FORCE
 
 help: ## list these targets
@@ -45,6 +45,9 @@ book: $(BUILT) ## build the pages into _build/html; a warning is an error
 
 test: $(INSTALLED) ## every quick check, and a line of counts at the end (ONLY="lint unit")
 	@$(BIN)/python -m tools.check $(ONLY)
+
+slow: book ## training from nothing, the chapters that train, and every page once more
+	@$(BIN)/python -m tools.check slow
 
 builds: book ## the book built for a fork, packed for offline, and what must stop a build
 	@$(BIN)/python -m tools.check builds

@@ -50,24 +50,27 @@ STEPS = {
         "check_jsonschema", "--builtin-schema", "vendor.citation-file-format", "CITATION.cff"
     ),
     "unit": python(
-        *("pytest", "tests/unit", "tests/tools"),
+        *("pytest", "tests/unit", "tests/tools", "-m", "not slow"),
         *("--doctest-modules", "src/attention", "--ignore=src/attention/explore", *BOTH_CORES),
     ),
-    "chapters": python("pytest", "tests/chapters", *BOTH_CORES),
+    "chapters": python("pytest", "tests/chapters", "-m", "not slow", *BOTH_CORES),
     "notebooks": python(
         *("pytest", "-p", "tools.kernels", "--nbval", "--nbval-current-env", *CHAPTERS),
         *(*BOTH_CORES, "--dist", "loadfile"),
     ),
     "book": ["make", "--no-print-directory", "book", "--assume-new=_config.yml"],
-    "site": python("pytest", "tests/site", "-m", "not builds", *BOTH_CORES, *ONCE_MORE),
+    "site": python(
+        "pytest", "tests/site", "-m", "not builds and not slow", *BOTH_CORES, *ONCE_MORE
+    ),
+    "slow": python("pytest", "tests", "-m", "slow", *BOTH_CORES, *ONCE_MORE),
     "builds": python("pytest", "tests/site", "-m", "builds", *BOTH_CORES, *ONCE_MORE),
     "clients": python("pytest", "tests/clients", *BOTH_CORES, *ONCE_MORE),
     # grading uses both cores itself
     "assignments": python("pytest", "tests/assignments", "-q", *ONCE_MORE),
 }
-# Take minutes: one builds the book for a fork and offline, one fills an environment of its own and
-# starts whole servers, one grades a class.
-SLOW = ("builds", "clients", "assignments")
+# Take minutes: one holds the tests that train from nothing, one builds the book for a fork and
+# offline, one fills an environment of its own and starts whole servers, one grades a class.
+SLOW = ("slow", "builds", "clients", "assignments")
 
 OUTCOMES = ("passed", "failed", "skipped", "rerun")
 

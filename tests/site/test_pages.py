@@ -24,8 +24,16 @@ TOO_WIDE = """
 """
 
 
-@pytest.mark.parametrize("width", [LAPTOP, PHONE])
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("theme", "width"),
+    [
+        ("light", LAPTOP),
+        ("dark", PHONE),
+        # The theme changes no width, and the width no colour.
+        pytest.param("dark", LAPTOP, marks=pytest.mark.slow),
+        pytest.param("light", PHONE, marks=pytest.mark.slow),
+    ],
+)
 def test_page(visit, site, page_name, theme, width):
     with visit(f"{site}/{page_name}", theme=theme, width=width) as v:
         shown = v.page.evaluate("document.documentElement.dataset.theme")

@@ -131,6 +131,7 @@ def test_the_weights_are_those_of_the_steps_of_the_answer():
             assert not row[..., len(date.text) :].any()
 
 
+@pytest.mark.slow
 def test_additive_attention_learns_it_from_scratch():
     """In a process without the signature checks, which would take most of the time."""
     train_one = """

@@ -208,6 +208,7 @@ def test_the_induction_heads_read_what_the_previous_token_head_writes():
     assert ((score[1 - previous] - mean).abs() < 2 * deviation).all()
 
 
+@pytest.mark.slow
 def test_two_layers_learn_it_from_scratch():
     """In a process without the signature checks, which would take most of the time."""
     train_one = """

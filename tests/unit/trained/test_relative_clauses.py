@@ -242,6 +242,7 @@ def test_the_verbs_look_at_their_nouns():
     assert max(aligned_score(layer, whom).max() for layer in weights) > 0.5
 
 
+@pytest.mark.slow
 def test_two_layers_learn_it_from_scratch():
     """In a process without the signature checks, which would take most of the time.
 
