@@ -51,6 +51,15 @@ def averaged_over_the_places_of_all(weights, query, key):
 
 
 @BANK.mistake(
+    "A row for each head and a column for each pair of places, (heads, batch): the places of all "
+    "sentences are looked up in every sentence.",
+    "Each sentence has a pair of its own: `weights[torch.arange(batch), :, query, key]`.",
+)
+def every_place_averaged_over_the_sentences(weights, query, key):
+    return weights[:, :, query, key].mean(dim=0)
+
+
+@BANK.mistake(
     "These are the weights of every sentence, (batch, heads), before the average.",
     "Average over the sentences, axis 0: `.mean(dim=0)`.",
 )

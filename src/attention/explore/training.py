@@ -5,9 +5,11 @@ from ipywidgets import Dropdown, SelectionSlider
 
 from attention.explore.explorer import Explorer, Frame, explorer, page_weights
 from attention.explore.trained_example import answered
-from attention.plots import Picture, plot_curves
+from attention.plots import Picture, plot_matrices
 from attention.text import tokenize
 from attention.trained.checkpoints import SEEDS, STEPS, load_checkpoint, load_losses
+
+SHOWN = (100, 200, 400, 600)  # in the static picture
 
 
 def training_explorer(sentence: str = "a dog chased the red ball") -> Explorer:
@@ -37,11 +39,14 @@ def training_explorer(sentence: str = "a dog chased the red ball") -> Explorer:
         }
 
     def still(frame: Frame) -> Picture:
-        return plot_curves(
-            {f"seed {seed}": loss for seed, loss in losses.items()},
-            every=STEPS[-1] // len(frame["losses"]),
-            alt="The loss over 2,500 steps of training, for two seeds. Both start near 9. Seed 0 "
-            "is near 0 from step 525, after a bump; seed 3 falls more slowly and ends near 0.",
+        on_the_way = {step: answered(tokens, checkpoints[0, step].model) for step in SHOWN}
+        return plot_matrices(
+            {f"step {step}": each["weights"][:, each["verb"]] for step, each in on_the_way.items()},
+            rows=[f"head {i}" for i in range(len(frame["weights"]))],
+            columns=tokens,
+            signed=False,
+            alt=f"What each head gives from the verb to the words of {sentence!r} at four steps of "
+            "training, seed 0, a row for each head: spread out first, then one word for each head.",
         )
 
     controls = {
