@@ -60,6 +60,7 @@ def plot_matrices(
     signed: bool = True,
     per_line: int = 4,
     origins: Mapping[str, Int64[Tensor, "row column"]] | None = None,
+    numbers: bool = True,
 ) -> Picture:
     """Draw matrices side by side on one colour scale, each entry with its number.
 
@@ -73,6 +74,7 @@ def plot_matrices(
         per_line: how many matrices stand beside each other.
         origins: by title, the number of the token that each entry comes from: it gives the cell its
             colour and its digit, in place of the entry.
+        numbers: False draws smaller cells without their numbers, for matrices with many.
 
     Returns:
         The picture; it keeps the matrices as ``values``.
@@ -84,7 +86,8 @@ def plot_matrices(
     down = -(-len(shapes) // across)
     widest, tallest = max(c for _, c in shapes), max(r for r, _ in shapes)
     largest = max(float(matrix.abs().max()) for matrix in matrices.values()) or 1.0
-    figure = Figure(figsize=(across * (0.44 * widest + 0.9), down * (0.36 * tallest + 0.75)))
+    wide, high = (0.44, 0.36) if numbers else (0.22, 0.22)
+    figure = Figure(figsize=(across * (wide * widest + 0.9), down * (high * tallest + 0.75)))
     panels = figure.subplots(down, across, squeeze=False).flatten()
     for spare in panels[len(shapes) :]:
         spare.remove()
@@ -96,15 +99,15 @@ def plot_matrices(
             hue = torch.tensor(TOKENS)[origins[title] % len(TOKENS)]
             opacity = torch.full_like(opacity, 0.5)
         panel.imshow(torch.cat([hue, opacity[..., None]], -1).numpy(), aspect="auto")
-        for row, column in torch.cartesian_prod(*map(torch.arange, matrix.shape)).tolist():
+        cells = torch.cartesian_prod(*map(torch.arange, matrix.shape)).tolist()
+        for row, column in cells if numbers else []:
             number = f"{matrix[row, column].item() + 0.0:.2f}"
             if origins is not None:
                 number = str(origins[title][row, column].item())
             panel.text(column, row, number, ha="center", va="center", fontsize=8)
         names = columns if columns is not None else [str(i) for i in range(matrix.shape[1])]
-        panel.set_xticks(
-            range(matrix.shape[1]), names, fontsize=8, rotation=90 * (columns is not None)
-        )
+        upright = columns is None or all(len(name) == 1 for name in names)
+        panel.set_xticks(range(matrix.shape[1]), names, fontsize=8, rotation=0 if upright else 90)
         panel.set_yticks(range(matrix.shape[0]), rows, fontsize=8)
         panel.set_title(title, fontsize=9)
         panel.tick_params(length=0)
@@ -142,7 +145,7 @@ def plot_heads(
             weight, reach = row[key].item(), abs(centre[key] - centre[verb])
             angle = torch.linspace(0, torch.pi, 40)
             x = (centre[verb] + centre[key]) / 2 + (centre[verb] - centre[key]) / 2 * angle.cos()
-            y = (0.3 + 0.3 * reach) * angle.sin()
+            y = (0.3 + 0.3 * reach + (0.4 + 0.08 * reach) * head) * angle.sin()
             panel.plot(x, y, dash, color=colour, linewidth=1 + 4 * weight)
             label = f"head {head}: {weight:.2f}"
             panel.text(x[20], y[20] + 0.1, label, ha="center", fontsize=9, color=colour)
@@ -152,14 +155,21 @@ def plot_heads(
 
 
 def plot_curves(
-    curves: Mapping[str, Float[Tensor, " points"]], *, every: int = 1, label: str = "loss", alt: str
+    curves: Mapping[str, Float[Tensor, " points"]],
+    *,
+    every: int = 1,
+    label: str = "loss",
+    along: str = "step",
+    alt: str,
 ) -> Picture:
-    """Draw numbers over the steps of training, a line for each of them.
+    """Draw numbers over the steps of training, or along something else, a line for each of them.
 
     Args:
         curves: (points,) tensors by name.
         every: how many steps lie between two points.
         label: what the numbers are.
+        along: what the points are counted in. A point of training is the mean of its steps and
+            stands in their middle; other points stand at 0, 1, 2 and so on.
         alt: what the picture shows, for those who cannot see it.
 
     Returns:
@@ -169,9 +179,9 @@ def plot_curves(
     figure = Figure(figsize=(6, 2.6))
     panel = figure.subplots()
     for (name, curve), (colour, dash) in zip(curves.items(), LINES, strict=False):
-        steps = every * (torch.arange(len(curve)) + 0.5)
-        panel.plot(steps, curve.detach(), dash, color=colour, label=name)
-    panel.set_xlabel("step")
+        points = every * (torch.arange(len(curve)) + (0.5 if along == "step" else 0.0))
+        panel.plot(points, curve.detach(), dash, color=colour, label=name)
+    panel.set_xlabel(along)
     panel.set_ylabel(label)
     panel.legend(frameon=False)
     panel.spines[["top", "right"]].set_visible(False)

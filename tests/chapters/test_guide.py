@@ -44,7 +44,7 @@ def test_the_plan_names_sections_and_answers_of_the_chapter(chapter):
 
 
 def test_every_chapter_with_a_check_has_two_misunderstandings():
-    sections = re.findall(r"^### Chapter (\d).*\n((?:(?!##).*\n?)*)", TEXT, re.MULTILINE)
+    sections = re.findall(r"^### Chapter (\d+).*\n((?:(?!##).*\n?)*)", TEXT, re.MULTILINE)
     shown = {int(number): len(re.findall(r"^check_", text, re.M)) for number, text in sections}
     assert set(shown) == {int(path.stem[:2]) for path in NUMBERED}
     assert min(shown.values()) >= 2

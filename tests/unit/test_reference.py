@@ -34,6 +34,8 @@ RESULTS = {  # what a function returns
     "attention.trained.dates.Alignment",
     "attention.trained.dates.WrittenDate",
     "attention.trained.induction.Sequences",
+    "attention.trained.induction_progress.Progress",
+    "attention.trained.last_speaker.Talks",
     "attention.trained.relative_clauses.ClauseAnswer",
     "attention.trained.relative_clauses.ClauseBatch",
     "attention.trained.relative_clauses.Clauses",

@@ -9,10 +9,13 @@ and answers with a `Result`: `.passed`, and the text that it shows. `seed=` draw
 other numbers. `.require()` makes it a test, which raises `NotYet` where it has not passed.
 """
 
+from .add_and_norm import check_add_and_norm
+from .additive_weights import check_additive_weights
 from .attention_weights import check_attention_weights
 from .causal import check_causal_mask
 from .dot_product import check_scaled_dot_product_attention
 from .find_by import check_find_by
+from .greedy import check_greedy
 from .look_back import check_look_back
 from .mean_weight import check_mean_weight
 from .merging import check_merge_heads
@@ -20,22 +23,29 @@ from .multihead import check_multi_head_attention
 from .padding import check_padding_mask
 from .projection import check_projection
 from .result import NotYet, Result
+from .rotate_head import check_rotate_head
 from .splitting import check_split_heads
 from .step_matrix import check_step_matrix
+from .what_followed import check_what_followed
 
 __all__ = [
     "NotYet",
     "Result",
+    "check_add_and_norm",
+    "check_additive_weights",
     "check_attention_weights",
     "check_causal_mask",
     "check_find_by",
+    "check_greedy",
     "check_look_back",
     "check_mean_weight",
     "check_merge_heads",
     "check_multi_head_attention",
     "check_padding_mask",
     "check_projection",
+    "check_rotate_head",
     "check_scaled_dot_product_attention",
     "check_split_heads",
     "check_step_matrix",
+    "check_what_followed",
 ]

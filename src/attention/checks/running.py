@@ -84,10 +84,14 @@ def parts_of(value: object, names: list[str]) -> tuple[Tensor, ...]:
     for part in values:
         if not isinstance(part, Tensor):
             kind = type(part).__name__
-            inside = f", of length {len(part)}," if isinstance(part, (tuple, list)) else ""
+            inside, way = "", WAYS_TO_A_TENSOR.get(kind, "")
+            if isinstance(part, (tuple, list)):
+                inside = f", of length {len(part)},"
+                if part and not any(isinstance(each, Tensor) for each in part):
+                    way = f"`torch.tensor` makes a tensor of a {kind} of numbers."
             raise Message(
                 f"A value of type {kind}{inside} came back where a tensor is due; it must return "
-                f"{owed}. {WAYS_TO_A_TENSOR.get(kind, '')}".rstrip()
+                f"{owed}. {way}".rstrip()
             )
     # A copy: a function may return the same memory at every call.
     return tuple(part.detach().cpu().to_dense().clone() for part in values)

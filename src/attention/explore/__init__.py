@@ -1,25 +1,35 @@
 """Interactive views of every idea in the book, for any notebook."""
 
+from attention.explore.alignment import alignment_explorer
 from attention.explore.attention_graph import attention_graph_explorer
 from attention.explore.embedding import embedding_explorer
+from attention.explore.induction import induction_explorer
+from attention.explore.layer import layer_explorer
 from attention.explore.masking import masking_explorer
 from attention.explore.merging import merging_explorer
 from attention.explore.multihead import multihead_explorer
+from attention.explore.positions import positions_explorer
 from attention.explore.projection import projection_explorer
 from attention.explore.scaling import scaling_explorer
 from attention.explore.splitting import splitting_explorer
 from attention.explore.training import training_explorer
 from attention.explore.who_and_whom import who_and_whom_explorer
+from attention.explore.writing import writing_explorer
 
 __all__ = [
+    "alignment_explorer",
     "attention_graph_explorer",
     "embedding_explorer",
+    "induction_explorer",
+    "layer_explorer",
     "masking_explorer",
     "merging_explorer",
     "multihead_explorer",
+    "positions_explorer",
     "projection_explorer",
     "scaling_explorer",
     "splitting_explorer",
     "training_explorer",
     "who_and_whom_explorer",
+    "writing_explorer",
 ]

@@ -254,7 +254,7 @@ function explorer({ model: modelOf = (at) => `${at.d_model},${at.n_heads ?? 2}`,
       const id = `own-${++fields}`;
       el.innerHTML = `
         <form class="own" autocomplete="off"${kind ? "" : " hidden"}><label for="${id}">${escape(label)}</label><input id="${id}" type="text" maxlength="200" spellcheck="false" enterkeyhint="done" data-lm-suppress-shortcuts placeholder="${escape(placeholder)}"><button type="reset">clear</button></form>
-        <p class="heard" aria-live="polite"></p>
+        <p class="heard" aria-live="polite"${kind ? "" : " hidden"}></p>
         <p class="status" role="status"></p>
         <p class="ready" role="group" aria-label="Sentences to try"${ready.length ? "" : " hidden"}>${ready.map((text) => `<button type="button">${escape(text)}</button>`).join("")}</p>
         <div class="picture" data-picture tabindex="0" role="group" aria-label="Picture. Arrow keys read its cells."></div>
@@ -290,7 +290,8 @@ function explorer({ model: modelOf = (at) => `${at.d_model},${at.n_heads ?? 2}`,
         const stored = unpacked(storedFrame(true), numbers);
         const one = weightsOf(modelOf(at));
         const make = (tokens, memory) => compute({ tokens, ids: read(tokens) }, at, one, { stored, read, memory });
-        const setting = JSON.stringify(at, (name, value) => (name === "sentence" ? undefined : value));
+        const chosen = controls.filter(({ name, frame }) => frame && name !== "sentence");
+        const setting = chosen.map(({ name }) => at[name]).join();
         if (!proven.has(setting)) {
           const off = difference(make(stored.keys ?? stored.tokens, {}), stored);
           if (!(off < CLOSE)) return { problem: `This page computes torch's own example differently than torch does (by ${off}), so it does not show yours.` };

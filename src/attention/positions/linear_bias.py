@@ -1,9 +1,9 @@
 """A bias linear in distance, or ALiBi: the further away a key, the lower its score.
 
 Nothing is added to the words, and queries and keys stay as they are. Each head subtracts from every
-score its slope times the distance between query and key. A head with a steep slope sees what is
-near, one with a gentle slope far. There is no limit on the length, and a distance that no training
-sentence had continues a straight line.
+score its slope times the distance between query and key. A steep slope confines a head to what is
+near, a gentle one lets it look far. There is no limit on the length, and a distance that no
+training sentence had continues a straight line.
 """
 
 import math
@@ -32,12 +32,14 @@ class LinearBias(nn.Module):
 
     Args:
         n_heads: how many slopes. For a power of two head h of 1, 2, …, n_heads has the slope
-            2^(−8h/n_heads). For another number the largest power of two below has its slopes, and
-            every other slope of twice that power follows: the 1st, 3rd, 5th and so on.
+            2^(−8h/n_heads). The paper's text has this rule for every number. For another number
+            this module departs from it as the authors' code does: the largest power of two below
+            has its slopes, and every other slope of twice that power follows: the 1st, 3rd, 5th and
+            so on.
 
     Source:
-        Press et al. 2022, §3; the rule for other numbers than powers of two is in the authors'
-        code.
+        Press et al. 2022, §3; the slopes for other numbers than powers of two are those of the
+        authors' code.
 
     Example:
         >>> from attention import LinearBias

@@ -37,9 +37,10 @@ class Rotary(nn.Module):
         d_key: the width of a head, even: components turn in pairs.
         base: pair i turns by θ = base^(−2i/d_key) radians per position.
         halves: which components are a pair: neighbours, 2i and 2i + 1, as in the paper, or with
-            True i and i + d_key/2, one from each half, as in the code of GPT-NeoX and Llama.
-            Weights work only with the convention they were trained with, unless the rows of W_q and
-            W_k are put into the other's order, head by head.
+            True i and i + d_key/2, one from each half, as in the code of GPT-NeoX and of Hugging
+            Face's Llama (Meta's pairs neighbours). Weights work only with the convention they were
+            trained with, unless the rows of `w_q.weight` and `w_k.weight`, and the entries of their
+            biases, are put into the other's order, head by head.
 
     Raises:
         ValueError: d_key is odd, or base is not above 0.

@@ -5,7 +5,7 @@ sentences. Of those within half a percent of the best, the one is stored whose h
 clearest roles: the most weight on the answer that each looks at, on average over its heads. Of the
 stored one it also prints what is left of each answer when a head is switched off. Then the variants
 of the model with d_model 8, of each of which seed 0 is stored, and two models on their way. Then
-the other tasks: induction, relative clauses, dates.
+the other tasks: induction, relative clauses, the last speaker, dates.
 """
 
 import argparse
@@ -13,7 +13,14 @@ from typing import NamedTuple
 
 import torch
 
-from attention.trained import checkpoints, date_stored, induction, relative_clauses
+from attention.trained import (
+    checkpoints,
+    date_stored,
+    induction,
+    induction_progress,
+    last_speaker,
+    relative_clauses,
+)
 from attention.trained.grammar import Batch, encode
 from attention.trained.model import WhoAndWhom
 from attention.trained.stored import store
@@ -108,6 +115,7 @@ def main() -> None:
         print(f"induction, {n_layers} layer(s), seed {seed}  {share:.3f}", flush=True)
         if not options.dry_run:
             induction.store_induction(model, share)
+            induction_progress.store_progress(n_layers)
     for n_layers, seed in relative_clauses.SEEDS.items():
         model = relative_clauses.train_clauses(n_layers, seed)
         by_kind = relative_clauses.accuracy_by_kind(model, relative_clauses.new_clauses())
@@ -115,6 +123,13 @@ def main() -> None:
         print(f"relative clauses, {n_layers} layer(s), seed {seed}  {told}", flush=True)
         if not options.dry_run:
             relative_clauses.store_clauses(model, by_kind)
+    for scheme in last_speaker.SCHEMES:
+        speaker = last_speaker.train(scheme, last_speaker.SEED)
+        by_length = last_speaker.accuracy_by_length(speaker)
+        told = "  ".join(f"{length}: {share:.3f}" for length, share in by_length.items())
+        print(f"last speaker, {scheme}, seed {last_speaker.SEED}  {told}", flush=True)
+        if not options.dry_run:
+            last_speaker.store_speaker(speaker, by_length)
     date_stored.train_all(dry_run=options.dry_run)
 
 

@@ -1,8 +1,10 @@
 """Models that turn written dates into ISO dates, all of which read letters and write signs alike.
 
-Six are recurrent and differ in what their decoder gets of the source: the encoder's last states
-alone, or a context that attention makes, additive or Luong's with one of his scores. Two are
-transformers of one encoder layer and one decoder layer, with four heads and with one.
+The recurrent ones differ in what their decoder gets of the source: the encoder's last states alone,
+or a context that attention makes, additive or Luong's with one of his scores. Those that are called
+narrow have an encoder of 6 numbers in each direction, so that the last states are 12 numbers; only
+the score "dot" needs states as wide as the decoder's. Two are transformers of one encoder layer and
+one decoder layer, with four heads and with one.
 """
 
 from collections.abc import Callable
@@ -134,13 +136,18 @@ class TransformerDates(nn.Module):
         return signs[:, 1:]
 
 
-# Of the recurrent ones, the one without attention has the most parameters.
+# Of the wide recurrent ones and of the narrow ones, that without attention has the most parameters.
 MODELS: dict[str, Callable[[], RecurrentDates | TransformerDates]] = {
     "last-state": lambda: RecurrentDates(LastStateDecoder, 16, 28, 28),
+    "last-state-longer": lambda: RecurrentDates(LastStateDecoder, 16, 28, 28),
     "additive": lambda: RecurrentDates(BahdanauDecoder, 16, 24, 24),
-    "dot": lambda: RecurrentDates(partial(LuongDecoder, score="dot"), 16, 18, 36),
     "general": lambda: RecurrentDates(partial(LuongDecoder, score="general"), 16, 24, 24),
-    "concat": lambda: RecurrentDates(partial(LuongDecoder, score="concat"), 16, 24, 24),
+    "narrow-last-state": lambda: RecurrentDates(LastStateDecoder, 16, 6, 32),
+    "narrow-last-state-longer": lambda: RecurrentDates(LastStateDecoder, 16, 6, 32),
+    "narrow-additive": lambda: RecurrentDates(BahdanauDecoder, 16, 6, 24),
+    "narrow-dot": lambda: RecurrentDates(partial(LuongDecoder, score="dot"), 16, 10, 20),
+    "narrow-general": lambda: RecurrentDates(partial(LuongDecoder, score="general"), 16, 6, 24),
+    "narrow-concat": lambda: RecurrentDates(partial(LuongDecoder, score="concat"), 16, 6, 24),
     "transformer": lambda: TransformerDates(48, 4, 96),
     "transformer-1-head": lambda: TransformerDates(48, 1, 96),
 }

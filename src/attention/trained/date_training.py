@@ -31,7 +31,13 @@ class Recipe(NamedTuple):
     learning_rate: float
 
 
-RECURRENT, TRANSFORMER = Recipe(500, 0.01), Recipe(1200, 0.007)
+RECURRENT, LONGER, TRANSFORMER = Recipe(500, 0.01), Recipe(1500, 0.01), Recipe(1200, 0.007)
+
+
+def recipe_of(name: str) -> Recipe:
+    if name.startswith("transformer"):
+        return TRANSFORMER
+    return LONGER if name.endswith("-longer") else RECURRENT
 
 
 def batches(rng: random.Random) -> Iterator[list[WrittenDate]]:
@@ -64,7 +70,7 @@ def train(name: str, seed: int, *, steps: int | None = None) -> RecurrentDates |
     """
     if name not in MODELS:
         raise ValueError(f"there is no model {name!r}; it can be {', '.join(MODELS)}")
-    recipe = TRANSFORMER if name.startswith("transformer") else RECURRENT
+    recipe = recipe_of(name)
     model = build(MODELS[name], seed)
     drawn = batches(random.Random(seed))
 

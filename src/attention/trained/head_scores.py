@@ -79,7 +79,8 @@ def previous_token_score(
         ValueError: there are not as many queries as keys, or only one.
 
     Source:
-        Elhage et al. 2021, "Induction heads", for the kind of head; the mean is this book's.
+        Elhage et al. 2021, "Induction heads", for the kind of head; Olsson et al. 2022, "Data
+        collection", for the mean, over one example; here over all of the batch.
 
     Example:
         >>> import torch
@@ -147,9 +148,9 @@ def induction_score(
         TypeError: token_ids are not integers.
 
     Source:
-        Olsson et al. 2022, "prefix matching". They add up the weights after all earlier
-        occurrences; here the last alone is wanted, so that the score is the same where a token has
-        occurred once.
+        Olsson et al. 2022, "prefix matching". They count the tokens after all earlier occurrences;
+        here the one after the last alone is wanted. Where a token has occurred once, that is the
+        same.
 
     Example:
         >>> import torch

@@ -14,6 +14,7 @@ both kinds.
 """
 
 import copy
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,7 +30,8 @@ from attention.trained import weight_files
 from attention.trained.ablation import switch_off
 from attention.trained.fitting import build, fit
 
-VOCAB_SIZE = 32
+SYMBOLS = "abcdefghijklmnopqrstuvwxyz012345"  # how the tokens are shown, in the order of their ids
+VOCAB_SIZE = len(SYMBOLS)
 LENGTH = 32  # tokens of a sequence
 SHORTEST, LONGEST = 4, 12  # tokens of the part that comes twice
 D_MODEL, N_HEADS = 32, 2
@@ -92,6 +94,53 @@ def draw_sequences(count: int, generator: torch.Generator) -> Sequences:
     return Sequences(shuffled.gather(1, source), in_second & (place < second + part - 1))
 
 
+def encode(text: str) -> Int64[Tensor, "1 seq"]:
+    """Read symbols as tokens: a to z are 0 to 25, and the digits 0 to 5 are 26 to 31.
+
+    Args:
+        text: at least one symbol, at most 32.
+
+    Returns:
+        Token ids, (1, seq).
+
+    Raises:
+        ValueError: there is another symbol in it, or their number does not fit.
+
+    Source:
+        This book's own.
+
+    Example:
+        >>> from attention.trained.induction import decode, encode
+        >>> encode("cab5"), decode(encode("cab5")[0])
+        (tensor([[ 2,  0,  1, 31]]), 'cab5')
+    """
+    if not 1 <= len(text) <= LENGTH:
+        raise ValueError(f"text must have 1 to {LENGTH} symbols, got {len(text)}")
+    if unknown := [symbol for symbol in text if symbol not in SYMBOLS]:
+        raise ValueError(
+            f"text holds {unknown[0]!r}, which is no token; the tokens are a to z and 0 to 5"
+        )
+    return torch.tensor([[SYMBOLS.index(symbol) for symbol in text]])
+
+
+def decode(token_ids: Int64[Tensor, " seq"]) -> str:
+    """Show tokens as symbols.
+
+    Args:
+        token_ids: (seq,), each below 32.
+
+    Source:
+        This book's own.
+
+    Example:
+        >>> import torch
+        >>> from attention.trained.induction import decode
+        >>> decode(torch.tensor([7, 8]))
+        'hi'
+    """
+    return "".join(SYMBOLS[i] for i in token_ids.tolist())
+
+
 class AttentionOnly(nn.Module):
     """Layers of causal self-attention, each added to what enters it, and a read-out.
 
@@ -102,7 +151,9 @@ class AttentionOnly(nn.Module):
         n_layers: how many layers of attention.
 
     Source:
-        Elhage et al. 2021, "Attention-only transformers"; without their layer norm.
+        Elhage et al. 2021, "Model Simplifications": without feed-forward layers, biases and layer
+        norm. Their positions reach queries and keys alone; here they are added to the rows, so that
+        the values hold them too.
 
     Example:
         >>> import torch
@@ -144,7 +195,13 @@ class AttentionOnly(nn.Module):
         return self.to_next(x), weights
 
 
-def train(n_layers: int, seed: int, *, steps: int = STEPS) -> AttentionOnly:
+def train(
+    n_layers: int,
+    seed: int,
+    *,
+    steps: int = STEPS,
+    watch: Callable[[int, float, AttentionOnly], None] | None = None,
+) -> AttentionOnly:
     """Train one model: some 20 s on one processor with two layers.
 
     Sequences are drawn as they are used, and the loss is that of the determined tokens alone. The
@@ -154,6 +211,8 @@ def train(n_layers: int, seed: int, *, steps: int = STEPS) -> AttentionOnly:
         n_layers: how many layers of attention.
         seed: draws the first weights and the sequences.
         steps: how many batches of 128 sequences.
+        watch: called before each step with its number, from 0, the loss of its batch and the model,
+            which it may read and not change.
 
     Source:
         This book's own.
@@ -169,7 +228,10 @@ def train(n_layers: int, seed: int, *, steps: int = STEPS) -> AttentionOnly:
     def loss_at(step: int) -> Tensor:
         token_ids, determined = draw_sequences(BATCH, generator)
         logits, _ = model(token_ids)
-        return F.cross_entropy(logits[determined], token_ids.roll(-1, 1)[determined])
+        loss = F.cross_entropy(logits[determined], token_ids.roll(-1, 1)[determined])
+        if watch is not None:
+            watch(step, loss.item(), model)
+        return loss
 
     return fit(model, loss_at, steps=steps, learning_rate=LEARNING_RATE)
 
@@ -257,7 +319,8 @@ def k_composition(
         ValueError: the two differ in d_model.
 
     Source:
-        Elhage et al. 2021, "Three Kinds of Composition".
+        Elhage et al. 2021, "Three Kinds of Composition" for the kinds, "Analyzing a Two-Layer
+        Model" for the number.
 
     Example:
         >>> from attention.trained.induction import k_composition, load_induction
@@ -285,7 +348,8 @@ def random_composition(draws: int = 100) -> tuple[float, float]:
         draws: how many pairs of new layers, of d_model 32 with 2 heads.
 
     Source:
-        Elhage et al. 2021, "Three Kinds of Composition", compare with random matrices too.
+        Elhage et al. 2021, "Analyzing a Two-Layer Model", subtract what random matrices give; here
+        the layers are drawn as the model's are at its start.
 
     Example:
         >>> from attention.trained.induction import random_composition
@@ -327,9 +391,7 @@ def load_induction(n_layers: int = 2) -> AttentionOnly:
         >>> logits[0, -1].argmax().item()  # after 3 came 9
         9
     """
-    if n_layers not in SEEDS:
-        can_be = " or ".join(map(str, SEEDS))
-        raise ValueError(f"no weights are stored for n_layers={n_layers}; it can be {can_be}")
+    require_stored(n_layers)
     return weight_files.load(build(lambda: AttentionOnly(n_layers)), path(n_layers))
 
 
@@ -345,6 +407,12 @@ def measured_induction(n_layers: int = 2) -> float:
         True
     """
     return weight_files.told(path(n_layers))["accuracy"]
+
+
+def require_stored(n_layers: int) -> None:
+    if n_layers not in SEEDS:
+        can_be = " or ".join(map(str, SEEDS))
+        raise ValueError(f"no weights are stored for n_layers={n_layers}; it can be {can_be}")
 
 
 def path(n_layers: int) -> Path:

@@ -18,6 +18,7 @@ wider, so that both models have about as many parameters: 23,362 and 23,326.
 """
 
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,6 +33,7 @@ from attention.text import Vocabulary
 from attention.trained import weight_files
 from attention.trained.fitting import build, fit
 from attention.trained.grammar import ADJECTIVES, NOUNS, PARTICIPLES, VERBS
+from attention.trained.without_parts import without_parts
 from attention.transformer.encoder import Encoder
 
 SMALL = ("the", "a", "an", "was", "by", "that")
@@ -280,7 +282,9 @@ def new_clauses(count: int = 2000) -> list[Clauses]:
     return [draw_clauses(rng) for _ in range(count)]
 
 
-def train_clauses(n_layers: int, seed: int, *, steps: int = STEPS) -> RelativeClauses:
+def train_clauses(
+    n_layers: int, seed: int, *, steps: int = STEPS, without: Sequence[str] = ()
+) -> RelativeClauses:
     """Train one model: some 30 s on one processor with two layers.
 
     The weights are rounded to the half precision in which they are stored.
@@ -289,6 +293,7 @@ def train_clauses(n_layers: int, seed: int, *, steps: int = STEPS) -> RelativeCl
         n_layers: how many layers, 1 or 2.
         seed: draws the first weights and the sentences.
         steps: how many batches of 64 sentences.
+        without: parts that it never has, as `without_parts` names them.
 
     Source:
         This book's own.
@@ -298,7 +303,7 @@ def train_clauses(n_layers: int, seed: int, *, steps: int = STEPS) -> RelativeCl
         >>> train_clauses(n_layers=2, seed=0, steps=2).training
         False
     """
-    model = build(lambda: RelativeClauses(n_layers), seed)
+    model = without_parts(build(lambda: RelativeClauses(n_layers), seed), *without)
     rng = random.Random(seed)
 
     def loss_at(step: int) -> Tensor:

@@ -2,6 +2,7 @@
 
 import math
 import re
+from functools import partial
 
 import pytest
 import torch
@@ -10,17 +11,22 @@ from torch.nn import functional as F
 
 from attention import causal_mask, checks, scaled_dot_product_attention
 from attention.checks import (
+    add_and_norm,
+    additive_weights,
     attention_weights,
     causal,
     dot_product,
     find_by,
+    greedy,
     mean_weight,
     merging,
     multihead,
     padding,
     projection,
+    rotate_head,
     splitting,
     step_matrix,
+    what_followed,
 )
 from attention.checks.examining import examine
 from attention.checks.multihead_bank import whole
@@ -41,6 +47,11 @@ TASKS = [
         causal,
         multihead,
         mean_weight,
+        add_and_norm,
+        additive_weights,
+        greedy,
+        what_followed,
+        rotate_head,
     )
 ]
 MISTAKES = [
@@ -81,7 +92,8 @@ def test_no_two_axes_of_a_case_agree_by_accident(task):
     for seed in range(20):
         for case in task.cases(checks.inputs.Numbers(seed)):
             for name, x in case.inputs.items():
-                if isinstance(x, torch.Tensor) and name not in ("w", "mask"):
+                square = task is what_followed.TASK and name == "weights"  # self-attention
+                if isinstance(x, torch.Tensor) and name not in ("w", "mask") and not square:
                     sizes = [size for size in x.shape if size > 1]
                     assert len(set(sizes)) == len(sizes), (name, tuple(x.shape))
                     assert x.dtype in (torch.float32, torch.int64)
@@ -319,6 +331,35 @@ def test_the_numbers_in_a_message_are_the_learners():
     _, weights = attention(dim=-2)(**inputs)
     assert column == "1.00"
     assert row == f"{weights[0, 0, 0].sum():.2f}" != "1.00"
+
+
+def test_greedy():
+    def loop(logits_of, start, end, longest, row=-1, last=False, stop=True, keep_end=True):
+        written = []
+        for _ in range(longest):
+            read = written[-1:] or [start] if last else [start, *written]
+            best = logits_of(torch.tensor(read))[row].argmax().item()
+            if best == end and not keep_end:
+                break
+            written.append(best)
+            if stop and best == end:
+                break
+        return torch.tensor(written)
+
+    named = {
+        "first_row": {"row": 0},
+        "newest_alone": {"last": True},
+        "never_stops": {"stop": False},
+        "end_left_out": {"keep_end": False},
+    }
+    assert checks.check_greedy(loop).passed
+    for name, mistake in named.items():
+        assert checks.check_greedy(partial(loop, **mistake)).mistakes == (name,)
+
+    def sampled(logits_of, start, end, longest):
+        return torch.multinomial(logits_of(torch.tensor([start]))[-1].softmax(-1), 9, True)
+
+    assert "Greedy writing draws nothing" in " ".join(checks.check_greedy(sampled).paragraphs)
 
 
 def test_masks():

@@ -396,6 +396,61 @@ MEANS = {
     "gather": mean_weight_by_gather,
 }
 
+
+def greedy_from_the_last_pass(logits_of, start, end, longest):
+    signs = torch.tensor([start])
+    for _ in range(longest):
+        likeliest = logits_of(signs).argmax(-1)  # causal: the earlier ones stay as they are
+        if end in likeliest:
+            break
+        signs = torch.cat([torch.tensor([start]), likeliest])
+    return likeliest
+
+
+def greedy_by_recursion(logits_of, start, end, longest, before=()):
+    best = logits_of(torch.tensor([start, *before]))[-1].topk(1).indices.item()
+    if best == end or len(before) + 1 == longest:
+        return torch.tensor([*before, best])
+    return greedy_by_recursion(logits_of, start, end, longest, (*before, best))
+
+
+GREEDY = {"last pass": greedy_from_the_last_pass, "recursion": greedy_by_recursion}
+
+
+def rotate_by_complex_numbers(x, base=10000.0):
+    theta = base ** (-torch.arange(0, x.shape[1], 2).double() / x.shape[1])
+    turn = torch.exp(1j * torch.arange(len(x))[:, None] * theta)
+    pairs = torch.view_as_complex(x.double().unflatten(-1, (-1, 2)))
+    return torch.view_as_real(pairs * turn).flatten(-2).float()
+
+
+def rotate_by_matrices(x, base=10000.0):
+    rows = []
+    for m, row in enumerate(x):
+        blocks = []
+        for i in range(0, x.shape[1], 2):
+            c, s = (f(m / base ** (i / x.shape[1])) for f in (math.cos, math.sin))
+            blocks.append(torch.tensor([[c, -s], [s, c]]))
+        rows.append(torch.block_diag(*blocks) @ row)
+    return torch.stack(rows)
+
+
+def rotate_as_the_paper_writes_it(x, base=10000.0):
+    theta = base ** (-torch.arange(0, x.shape[1], 2) / x.shape[1])
+    angle = (torch.arange(len(x))[:, None] * theta).repeat_interleave(2, dim=-1)
+    other = torch.stack((-x[:, 1::2], x[:, 0::2]), dim=-1).flatten(1)
+    return x * angle.cos() + other * angle.sin()
+
+
+ROTATIONS = {
+    "complex numbers": rotate_by_complex_numbers,
+    "matrices": rotate_by_matrices,
+    "equation 34": rotate_as_the_paper_writes_it,
+    "the book's module": lambda x, base=10000.0: attention.Rotary(x.shape[1], base)(
+        x[None, None], x[None, None]
+    )[0][0, 0],
+}
+
 VARIANTS = [
     pytest.param(check, variant, id=f"{check.__name__}-{name}")
     for check, variants in (
@@ -411,6 +466,8 @@ VARIANTS = [
         (checks.check_causal_mask, CAUSALS),
         (checks.check_multi_head_attention, MODULES),
         (checks.check_mean_weight, MEANS),
+        (checks.check_rotate_head, ROTATIONS),
+        (checks.check_greedy, GREEDY),
     )
     for name, variant in variants.items()
 ]

@@ -9,17 +9,31 @@ import torch
 import attention.explore
 from attention.example import running_example
 from attention.explore import (
+    alignment_explorer,
+    induction_explorer,
+    layer_explorer,
     multihead_explorer,
+    positions_explorer,
     splitting_explorer,
     training_explorer,
     who_and_whom_explorer,
+    writing_explorer,
 )
 from attention.masks import padding_mask
 from attention.trained.grammar import VOCABULARY
 
 EXPLORERS = [getattr(attention.explore, name) for name in attention.explore.__all__]
 SENTENCES = ["the old king drew a boat", "dogs sleep"]
-OF_ONE = (training_explorer, who_and_whom_explorer)  # a sentence that its maker is given
+# Of one sentence or sequence that its maker is given, or of dates.
+OF_ONE = (
+    alignment_explorer,
+    induction_explorer,
+    layer_explorer,
+    positions_explorer,
+    training_explorer,
+    who_and_whom_explorer,
+    writing_explorer,
+)
 OF_SENTENCES = [make for make in EXPLORERS if make not in OF_ONE]
 
 

@@ -1,0 +1,83 @@
+"""The transformer as it writes a date, one sign at a time, and where each attention looks."""
+
+from collections.abc import Sequence
+
+import torch
+from ipywidgets import Dropdown, SelectionSlider
+from torch import Tensor
+
+from attention.explore.explorer import Explorer, Frame, Reads, explorer
+from attention.plots import Picture, plot_matrices
+from attention.trained.date_models import ANSWER, LONGEST
+from attention.trained.date_stored import load_date_model
+from attention.trained.dates import LETTERS, SIGNS, START
+
+DATES = ("sunday, march the 4th 1973", "4 may 2031", "23 feb 1914")
+ATTENTIONS = ("cross-attention", "decoder's self-attention", "encoder's self-attention")
+READS = Reads("date", "your own date", "the 1st of may, 2024", list(LETTERS.tokens), LONGEST)
+
+
+def writing_explorer() -> Explorer:
+    """Explore how the trained transformer writes a date: what each step looks at, and how sure.
+
+    A text field takes a date of the reader's own.
+
+    Returns:
+        The explorer, with controls ``sentence``, ``step``, ``head`` and ``attention``.
+    """
+    model = load_date_model("transformer")
+    weights = {"n_heads": 4} | model.transformer.state_dict()
+    whole = model.requires_grad_(False).double().transformer
+
+    def frame(sentence: int) -> Frame:
+        letters = LETTERS.encode_batch([list(DATES[sentence])])
+        signs = model.write(letters)
+        output = whole(letters, torch.cat([torch.tensor([[START]]), signs[:, :-1]], dim=1))
+        return {
+            "tokens": list(DATES[sentence]),
+            "signs": named(SIGNS.decode(signs[0])),
+            "vocabulary": named(SIGNS.tokens),
+            "shares": output.logits[0].softmax(-1),
+            "encoder": with_mean(output.encoder_weights[0][0]),
+            "own": with_mean(output.self_weights[0][0]),
+            "cross": with_mean(output.cross_weights[0][0]),
+        }
+
+    def still(frame: Frame) -> Picture:
+        return plot_matrices(
+            {"cross-attention, mean of four heads: a row for each sign": frame["cross"][-1]},
+            rows=frame["signs"],
+            columns=frame["tokens"],
+            alt="A map of weights, a row for each sign of 1973-03-04, a column for each letter of "
+            "“sunday, march the 4th 1973”. The rows of the year look mostly at its four figures, "
+            "those of the month at march and those of the day at the 4.",
+            signed=False,
+            numbers=False,
+        )
+
+    controls = {
+        "sentence": Dropdown(options=[(text, i) for i, text in enumerate(DATES)], value=0,
+                             description="date"),
+        "step": SelectionSlider(options=range(1, ANSWER + 1), value=7, description="step"),
+        "head": Dropdown(options=["mean", *"0123"], value="mean", description="head"),
+        "attention": Dropdown(options=ATTENTIONS, description="attention"),
+    }  # fmt: skip
+    return explorer(
+        "writing",
+        controls,
+        frame,
+        still,
+        models={"transformer": weights},
+        modules=["transformer"],
+        reads=READS,
+    )
+
+
+def named(signs: Sequence[str]) -> list[str]:
+    """The signs as the picture writes them, "end" for "<end>"."""
+    return [sign.strip("<>") for sign in signs]
+
+
+def with_mean(weights: Tensor) -> Tensor:
+    """The weights of each head, and behind them their mean over the heads."""
+    return torch.cat([weights, weights.mean(0, keepdim=True)])

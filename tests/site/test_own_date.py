@@ -1,0 +1,134 @@
+"""The reader's own date: what the page reads and writes without torch is what torch does."""
+
+import base64
+import random
+import string
+
+import numpy as np
+import pytest
+import torch
+
+from attention.explore import writing_explorer
+from attention.trained.date_models import LONGEST
+from attention.trained.date_stored import load_date_model
+from attention.trained.dates import LETTERS, SIGNS, START, draw_dates
+from tests.site.test_own_sentence import LOAD, source_of, text_of
+
+CLOSE = 1e-5
+DATES = 300
+
+# Of many dates the signs as ids, then every share and weight, as the bytes of doubles.
+WRITTEN = """
+([state, dates]) => {
+  const bytes = Uint8Array.from(atob(state.weights), c => c.charCodeAt(0));
+  const model = view.unpacked(state.model, view.halves(new Uint16Array(bytes.buffer)));
+  const stored = {vocabulary: state.signs};
+  const numbers = [];
+  for (const text of dates) {
+    const tokens = [...text];
+    const ids = tokens.map(token => state.vocabulary.indexOf(token));
+    const made = view.default.compute({tokens, ids}, {}, model, {stored});
+    numbers.push(...made.signs.map(sign => state.signs.indexOf(sign)));
+    for (const name of ["shares", "encoder", "own", "cross"]) numbers.push(...made[name].data);
+  }
+  const found = new Uint8Array(Float64Array.from(numbers).buffer);
+  let text = "";
+  for (let i = 0; i < found.length; i += 9000) {
+    text += String.fromCharCode(...found.subarray(i, i + 9000));
+  }
+  return btoa(text);
+}
+"""
+
+# One line each, after which the page still writes dates.
+BROKEN = {
+    "no feed-forward in the decoder": (
+        "feedForward(layerNorm(x, model, `${layer}.feed_forward_norm`), model, "
+        "`${layer}.feed_forward`));\n  const logits",
+        "x);\n  const logits",
+    ),
+    "the newest sign alone": ("kept ? fresh.map", "false ? fresh.map"),
+    "letters as the encoder got them": ('layerNorm(x, model, "encoder.norm")', "x"),
+    "every sign at the first place": ("positions.at(i).data", "positions.at(0).data"),
+    "the sample's variance": ("** 2, 0) / columns + eps", "** 2, 0) / (columns - 1) + eps"),
+}
+
+
+@pytest.fixture(scope="module")
+def module_page(visit, site):
+    with visit(f"{site}/index.html") as v:
+        yield v.page
+
+
+@pytest.fixture(scope="module")
+def dates():
+    """Dates of every kind, and texts that are none."""
+    rng = random.Random(0)
+    texts = [date.text for date in draw_dates(DATES, rng)]
+    letters = string.ascii_lowercase + string.digits + " ,-"
+    for length in (1, 2, 5, 30, LONGEST):
+        texts.append("".join(rng.choices(letters, k=length)))
+    return texts
+
+
+@torch.no_grad()
+def torchs(dates):
+    model = load_date_model("transformer").double()
+    numbers = []
+    for text in dates:
+        letters = LETTERS.encode_batch([list(text)])
+        signs = model.write(letters)
+        before = torch.cat([torch.tensor([[START]]), signs[:, :-1]], dim=1)
+        logits, *weights = model.transformer(letters, before)
+        numbers += [signs.flatten(), logits.softmax(-1).flatten()]
+        for (heads,) in (layer[0] for layer in weights):
+            numbers += [heads.flatten(), heads.mean(0).flatten()]
+    return torch.cat([each.double() for each in numbers]).numpy()
+
+
+def computed(page, dates):
+    view = writing_explorer().view
+    state = {
+        "weights": text_of(view.weights),
+        "model": view.models["transformer"],
+        "vocabulary": view.reads["vocabulary"],
+        "signs": [sign.strip("<>") for sign in SIGNS.tokens],
+    }
+    return np.frombuffer(base64.b64decode(page.evaluate(WRITTEN, [state, dates])))
+
+
+def test_hundreds_of_dates_agree_with_torch(module_page, dates):
+    module_page.evaluate(LOAD, source_of("writing"))
+    np.testing.assert_allclose(computed(module_page, dates), torchs(dates), rtol=0, atol=CLOSE)
+
+
+@pytest.mark.parametrize("mistake", BROKEN)
+def test_a_broken_module_is_caught(module_page, dates, mistake):
+    right, wrong = BROKEN[mistake]
+    source = source_of("writing")
+    assert source.count(right) == 1
+    module_page.evaluate(LOAD, source.replace(right, wrong))
+    few = dates[:20]
+    assert not np.abs(computed(module_page, few) - torchs(few)).max() < 100 * CLOSE
+
+
+def test_a_date_typed_without_a_network(visit, site):
+    with visit(f"{site}/13-the-whole-transformer.html") as v:
+        v.mount_all()
+        v.page.context.set_offline(True)
+        widget = v.page.locator(".explorer-view").first
+        field, status = widget.locator(".own input"), widget.locator(".status")
+        for text in ("the 1st of May, 2024", "31 december nineteen ninety-nine"):
+            field.fill(text)
+            letters = LETTERS.encode_batch([list(text.lower())])
+            signs = SIGNS.decode(load_date_model("transformer").write(letters)[0])
+            assert f"in the end {''.join(signs[:-1])}" in status.inner_text()
+        field.fill("4/3/1973")
+        assert "does not know “/”" in widget.locator(".error").inner_text()
+        field.fill("1" * (LONGEST + 1))
+        assert f"at most {LONGEST} tokens; this date has {LONGEST + 1}" in (
+            widget.locator(".error").inner_text()
+        )
+        field.fill("")
+        assert "in the end 1973-03-04" in status.inner_text()
+        v.assert_no_trouble()
