@@ -118,6 +118,13 @@ def html_folder():
     return HTML
 
 
+@pytest.fixture(scope="module")
+def module_page(visit, site):
+    """A page in which the module of a view can be run: see `in_page`."""
+    with visit(f"{site}/index.html") as v:
+        yield v.page
+
+
 # What GitHub Actions tells about a fork that publishes itself.
 FORK = {
     "GITHUB_REPOSITORY": "someone/fork",

@@ -1,6 +1,5 @@
 """The reader's own date: what the page reads and writes without torch is what torch does."""
 
-import base64
 import random
 import string
 
@@ -8,11 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from attention.explore import writing_explorer
 from attention.trained.date_models import LONGEST
 from attention.trained.date_stored import load_date_model
 from attention.trained.dates import LETTERS, SIGNS, START, draw_dates
-from tests.site.test_own_sentence import LOAD, source_of, text_of
+from tests.site.in_page import LOAD, numbers_of, source_of, text_of, view_of
 
 CLOSE = 1e-5
 DATES = 300
@@ -20,8 +18,7 @@ DATES = 300
 # Of many dates the signs as ids, then every share and weight, as the bytes of doubles.
 WRITTEN = """
 ([state, dates]) => {
-  const bytes = Uint8Array.from(atob(state.weights), c => c.charCodeAt(0));
-  const model = view.unpacked(state.model, view.halves(new Uint16Array(bytes.buffer)));
+  const model = modelOf(state);
   const stored = {vocabulary: state.signs};
   const numbers = [];
   for (const text of dates) {
@@ -31,12 +28,7 @@ WRITTEN = """
     numbers.push(...made.signs.map(sign => state.signs.indexOf(sign)));
     for (const name of ["shares", "encoder", "own", "cross"]) numbers.push(...made[name].data);
   }
-  const found = new Uint8Array(Float64Array.from(numbers).buffer);
-  let text = "";
-  for (let i = 0; i < found.length; i += 9000) {
-    text += String.fromCharCode(...found.subarray(i, i + 9000));
-  }
-  return btoa(text);
+  return told(numbers);
 }
 """
 
@@ -52,12 +44,6 @@ BROKEN = {
     "every sign at the first place": ("positions.at(i).data", "positions.at(0).data"),
     "the sample's variance": ("** 2, 0) / columns + eps", "** 2, 0) / (columns - 1) + eps"),
 }
-
-
-@pytest.fixture(scope="module")
-def module_page(visit, site):
-    with visit(f"{site}/index.html") as v:
-        yield v.page
 
 
 @pytest.fixture(scope="module")
@@ -87,14 +73,14 @@ def torchs(dates):
 
 
 def computed(page, dates):
-    view = writing_explorer().view
+    view = view_of("writing")
     state = {
         "weights": text_of(view.weights),
         "model": view.models["transformer"],
         "vocabulary": view.reads["vocabulary"],
         "signs": [sign.strip("<>") for sign in SIGNS.tokens],
     }
-    return np.frombuffer(base64.b64decode(page.evaluate(WRITTEN, [state, dates])))
+    return numbers_of(page, WRITTEN, [state, dates])
 
 
 def test_hundreds_of_dates_agree_with_torch(module_page, dates):

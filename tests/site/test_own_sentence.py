@@ -1,7 +1,5 @@
 """The reader's own sentence: what the page computes without torch is what torch computes."""
 
-import base64
-import functools
 import random
 
 import numpy as np
@@ -14,24 +12,15 @@ from attention.text import tokenize
 from attention.trained.grammar import LONGEST, VOCABULARY, draw_sentences, find_verb
 from attention.trained.stored import load_trained, stored
 from attention.trained.training import without_head
+from tests.site.in_page import LOAD, numbers_of, source_of, text_of, view_of
 
 CLOSE = 1e-5
 SENTENCES = 250  # for each of the stored models
 
-# Makes a view's module importable, with its functions in place of the widget around them.
-LOAD = """
-async code => {
-  const url = URL.createObjectURL(new Blob([code], {type: "text/javascript"}));
-  window.view = await import(url);
-}
-"""
-
 # The weights, who and whom of many sentences, one after another, as the bytes of doubles.
 ANSWERS = """
 ([state, sentences]) => {
-  const bytes = Uint8Array.from(atob(state.weights), c => c.charCodeAt(0));
-  const weights = view.halves(new Uint16Array(bytes.buffer));
-  const model = view.unpacked(state.model, weights);
+  const model = modelOf(state);
   const numbers = [];
   for (const tokens of sentences) {
     const known = token => Math.max(state.vocabulary.indexOf(token), 1);
@@ -40,12 +29,7 @@ ANSWERS = """
     const made = view.default.compute({tokens, ids}, {}, model, shared);
     numbers.push(...made.weights.data, ...made.who.data, ...made.whom.data);
   }
-  const found = new Uint8Array(Float64Array.from(numbers).buffer);
-  let text = "";
-  for (let i = 0; i < found.length; i += 9000) {
-    text += String.fromCharCode(...found.subarray(i, i + 9000));
-  }
-  return btoa(text);
+  return told(numbers);
 }
 """
 
@@ -88,28 +72,9 @@ BROKEN = {
 }
 
 
-@functools.cache
-def source_of(view):
-    """The module of a view as the page has it, but for the widget around it."""
-    code = str(getattr(attention.explore, f"{view}_explorer")().view._esm)
-    code = code.replace("export default explorer(", "export default (")
-    return code + "\nexport { halves, unpacked, difference };"
-
-
-@pytest.fixture(scope="module")
-def module_page(visit, site):
-    """A page in which the module of a view can be run."""
-    with visit(f"{site}/index.html") as v:
-        yield v.page
-
-
-def text_of(data):
-    return base64.b64encode(bytes(data)).decode()
-
-
 @pytest.fixture(scope="module")
 def landing():
-    return attention.explore.who_and_whom_explorer().view
+    return view_of("who_and_whom")
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +110,7 @@ def computed(page, view, d_model, n_heads, sentences):
         "vocabulary": view.reads["vocabulary"],
         "verbs": view.frames["0,1"]["verbs"],
     }
-    return np.frombuffer(base64.b64decode(page.evaluate(ANSWERS, [state, sentences])))
+    return numbers_of(page, ANSWERS, [state, sentences])
 
 
 @pytest.mark.parametrize(("d_model", "n_heads"), stored())
@@ -168,7 +133,7 @@ def test_a_broken_module_is_caught(module_page, landing, drawn, mistake):
 
 @pytest.mark.parametrize("name", attention.explore.__all__)
 def test_every_stored_frame_is_what_the_page_computes(module_page, name):
-    view = getattr(attention.explore, name)().view
+    view = view_of(name.removesuffix("_explorer"))
     module_page.evaluate(LOAD, source_of(name.removesuffix("_explorer")))
     if view.reads is None:  # there is nothing to write, so the page computes nothing
         assert module_page.evaluate("() => view.default.compute === undefined")

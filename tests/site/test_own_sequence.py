@@ -1,13 +1,11 @@
 """The reader's own sequence: what the page computes, with heads on and off, is what torch does."""
 
-import base64
 import random
 
 import numpy as np
 import pytest
 import torch
 
-from attention.explore import induction_explorer
 from attention.trained.induction import (
     SEEDS,
     SYMBOLS,
@@ -17,7 +15,7 @@ from attention.trained.induction import (
     new_sequences,
     without_head,
 )
-from tests.site.test_own_sentence import LOAD, source_of, text_of
+from tests.site.in_page import LOAD, numbers_of, source_of, text_of, view_of
 
 CLOSE = 1e-5
 # Layer and head; (1, 0) and (1, 1) exist with two layers alone.
@@ -26,8 +24,7 @@ OFF = [[], [(0, 0)], [(0, 1)], [(1, 0)], [(0, 1), (1, 1)], [(1, 0), (1, 1)]]
 # Of many sequences every weight and share, one after another, as the bytes of doubles.
 COMPUTED = """
 ([state, sequences, off]) => {
-  const bytes = Uint8Array.from(atob(state.weights), c => c.charCodeAt(0));
-  const model = view.unpacked(state.model, view.halves(new Uint16Array(bytes.buffer)));
+  const model = modelOf(state);
   const memory = {};
   for (const head of off) view.default.act(`head ${head}`, memory);
   const numbers = [];
@@ -38,12 +35,7 @@ COMPUTED = """
     const made = view.default.compute({tokens, ids}, at, model, {stored: {}, memory});
     for (const name of ["layer0", "layer1", "shares"]) numbers.push(...made[name]?.data ?? []);
   }
-  const found = new Uint8Array(Float64Array.from(numbers).buffer);
-  let text = "";
-  for (let i = 0; i < found.length; i += 9000) {
-    text += String.fromCharCode(...found.subarray(i, i + 9000));
-  }
-  return btoa(text);
+  return told(numbers);
 }
 """
 
@@ -55,12 +47,6 @@ BROKEN = {
     "the layer's input lost": ("x = add(x, linear(", "x = (linear("),
     "the other head switched off": ("Math.floor(i / size)", "1 - Math.floor(i / size)"),
 }
-
-
-@pytest.fixture(scope="module")
-def module_page(visit, site):
-    with visit(f"{site}/index.html") as v:
-        yield v.page
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +70,7 @@ def torchs(layers, sequences, off):
 
 
 def computed(page, layers, sequences, off):
-    view = induction_explorer().view
+    view = view_of("induction")
     state = {
         "weights": text_of(view.weights),
         "model": view.models[str(layers)],
@@ -92,7 +78,7 @@ def computed(page, layers, sequences, off):
         "layers": str(layers),
     }
     heads = [f"{layer}.{head}" for layer, head in off]
-    return np.frombuffer(base64.b64decode(page.evaluate(COMPUTED, [state, sequences, heads])))
+    return numbers_of(page, COMPUTED, [state, sequences, heads])
 
 
 @pytest.mark.parametrize("off", OFF, ids=str)
