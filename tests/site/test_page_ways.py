@@ -24,7 +24,8 @@ COLOURS = """
   };
   return [...document.querySelectorAll(".static-widget")].map(widget => {
     const picture = widget.querySelector("[data-picture]");
-    const cell = picture.querySelector("path.cells, rect");
+    const cell = [...picture.querySelectorAll("path.cells, rect")].find(
+      shape => getComputedStyle(shape).fill !== "none");
     return {
       page: opaque(widget.parentElement),
       behind: opaque(picture),

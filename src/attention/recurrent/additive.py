@@ -3,8 +3,8 @@
 Scaled dot-product attention scores a pair by a dot product. Here query and key are projected to
 `hidden_dim` columns and added, and the score is v · tanh(W_q · query + W_k · key). Query and key
 may therefore differ in width. The paper does not scale the scores: tanh keeps every hidden unit
-between -1 and 1, so that no score is larger than the sum of |v|, however wide query and key are.
-That sum can grow with `hidden_dim`. Softmax and weighted sum are the same.
+between -1 and 1, so that no score is larger than the sum of the absolute numbers of v, however wide
+query and key are. That sum can grow with `hidden_dim`. Softmax and weighted sum are the same.
 
 The price is a hidden layer for every pair: query · key · hidden_dim numbers to compute and to hold.
 The dot product is one matrix product, which leaves query · key numbers.

@@ -3,8 +3,8 @@
 A layer has three sublayers, each inside a residual connection with layer norm. Self-attention is
 causal: a token attends to the tokens up to itself. Cross-attention reads the source: its queries
 come from the decoder, its keys and values from the encoder's output, the "memory". The feed-forward
-layer works on each token alone. A layer costs as much as the encoder's, and O(query · key ·
-d_model) for cross-attention.
+layer works on each token alone. A layer costs as much as the encoder's, and for cross-attention
+O(query · key · d_model), with O((query + key) · d_model²) for its matrices.
 
 The decoder is n_layers of them, six in the paper, over the same memory. Because every layer is
 causal, a token's output never depends on a later token, and in training one pass teaches all

@@ -5,10 +5,11 @@ key everything and hardly any gradient comes back. With normalised queries and k
 a bound, and training stays stable at a higher learning rate.
 
 The literature has several norms in this place. Henry et al. 2020 divide by the L2 norm and multiply
-the cosines by one learned number instead of 1/√d_key. Dehghani et al. 2023 apply layer norm, in a
-vision transformer of 22 billion parameters that diverged without; Wortsman et al. 2023 study it in
-small models. Here it is RMSNorm (Zhang and Sennrich 2019) over each head's d_key components, as in
-the language models Qwen3 and Gemma 3: layer norm without the mean and the bias.
+the cosines by one learned number instead of 1/√d_key. Dehghani et al. 2023 apply layer norm, in
+vision transformers of up to 22 billion parameters: without it, training diverged at about 8
+billion. Wortsman et al. 2023 study it in small models. Here it is RMSNorm (Zhang and Sennrich 2019)
+over each head's d_key components, as in the language models Qwen3 and Gemma 3: layer norm without
+the mean and the bias.
 """
 
 from jaxtyping import Float

@@ -1,7 +1,7 @@
 """The residual connection around each sublayer of a transformer's layer, with layer norm.
 
 A layer adds to each token what a sublayer computes: attention or the feed-forward layer. Post-norm,
-the paper's order, normalises the sum: LayerNorm(x + Sublayer(x)). Pre-norm, usual today, normalises
+the paper's order, normalises the sum: LayerNorm(x + Sublayer(x)). Pre-norm, as in GPT-2, normalises
 what enters the sublayer: x + Sublayer(LayerNorm(x)). The sum itself then passes from layer to layer
 unchanged, and training can do without a warm-up of the learning rate (Xiong et al. 2020).
 """
