@@ -9,7 +9,7 @@ import torch
 
 from attention.trained.date_models import LONGEST
 from attention.trained.date_stored import load_date_model
-from attention.trained.dates import LETTERS, SIGNS, START, draw_dates
+from attention.trained.dates import LETTERS, SIGN_NAMES, SIGNS, START, draw_dates
 from tests.site.in_page import LOAD, numbers_of, source_of, text_of, view_of
 
 CLOSE = 1e-5
@@ -78,7 +78,7 @@ def computed(page, dates):
         "weights": text_of(view.weights),
         "model": view.models["transformer"],
         "vocabulary": view.reads["vocabulary"],
-        "signs": [sign.strip("<>") for sign in SIGNS.tokens],
+        "signs": SIGN_NAMES,
     }
     return numbers_of(page, WRITTEN, [state, dates])
 

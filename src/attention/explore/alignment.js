@@ -2,26 +2,23 @@
 // step, and the whole map.
 
 const ENDING = "end";
-const PITCH = 17; // pixels from letter to letter
-const BAR = 40; // the height of a weight of 1
-const LEAST = 0.1; // a weight below it, or beside a larger one, has a bar and no number
 
 export default explorer({
   status({ signs, iso, letters, weights }, { step }) {
     const at = Math.min(step, signs.length) - 1;
     const right = range(iso.length).filter((i) => signs[i] === iso[i]).length;
-    const looks = weights ? `looks most at “${letters[most(weights.at(at).data)]}”` : "looks at no letter";
+    const looks = weights ? `looks most at “${letters[argmax(weights.at(at).data)]}”` : "looks at no letter";
     return `step ${step} writes ${signs[at]}, ${looks} · ${right} of ${iso.length} signs right in the end`;
   },
 
   draw(frame, { step }, room) {
-    const { letters, signs, weights, context } = frame;
+    const { letters, signs, weights, context, parts, said } = frame;
     const at = Math.min(step, signs.length) - 1;
     const numbers = context.shape[2];
     const caption = weights ? "the context: the letters' states, averaged with these weights" : "the last states: the same at every step";
     return (
       row("What is written so far", [panel("a sign that is wrong is struck out", signsSoFar(frame, at))]) +
-      row(weights ? "Where this step looks" : "There are no weights: this writer sees no letter", [panel(aboutPart(frame, at), lettersSeen(frame, at, room), "weights")]) +
+      row(weights ? "Where this step looks" : "There are no weights: this writer sees no letter", [panel(aboutPart(frame, at), lettersSeen(letters, weights?.at(at).data, room, said[parts[at]]), "weights")]) +
       row(`What the writer gets at this step: ${numbers} numbers`, [panel(caption, matrix({ name: `context ${at}`, tensor: context.at(at), size: cellSize(room, numbers), high: 26, largest: context.largest }))]) +
       (weights ? row("All steps: each row writes one sign, each column is a letter", [panel("alignment: the weights of every step", alignment(frame, at, room), "weights")]) : "")
     );
@@ -37,10 +34,6 @@ export default explorer({
 function alignment({ letters, signs, weights }, at, room) {
   const rows = signs.map((sign, i) => (i === at ? `▸ ${sign}` : sign));
   return matrix({ name: "weights", tensor: weights, rows, columns: letters, size: cellSize(room, letters.length, ["▸ end"], { most: 20 }), high: 18, largest: 1 });
-}
-
-function most(data) {
-  return data.indexOf(Math.max(...data));
 }
 
 function aboutPart({ parts }, at) {
@@ -63,37 +56,4 @@ function signsSoFar({ signs, iso }, at) {
   const wrongs = range(at + 1).filter(wrong);
   const told = `Written: ${signs.slice(0, at + 1).join("")}. Right: ${iso}. ${wrongs.length ? `Wrong: sign ${wrongs.map((i) => i + 1).join(", ")}.` : "None is wrong so far."}`;
   return `<svg class="written" width="${width}" height="60" viewBox="0 0 ${width} 60" role="img" aria-label="${escape(told)}">${here}<text class="row" x="${left - 8}" y="18">written</text><text class="row" x="${left - 8}" y="42">right</text>${texts.join("")}</svg>`;
-}
-
-// The letters in lines, broken at spaces, with a bar on each as high as its weight.
-function lettersSeen({ letters, weights, parts, said }, at, room) {
-  const row = weights?.at(at).data;
-  const [from, to] = said[parts[at]] ?? [0, 0];
-  const lines = brokenLines(letters, Math.floor(room / PITCH));
-  const top = row ? BAR + 16 : 4;
-  const high = top + 26;
-  const drawn = lines.map((line, nth) => {
-    const base = nth * high + top;
-    return line.map((i, place) => {
-      const x = (place + 0.5) * PITCH;
-      const bar = row ? `<rect class="plus" x="${x - 6}" y="${(base - BAR * row[i]).toFixed(1)}" width="12" height="${(BAR * row[i]).toFixed(1)}"/>` : "";
-      const told = row && row[i] >= LEAST && row[i] >= Math.max(row[i - 1] ?? 0, row[i + 1] ?? 0) ? `<text class="column" x="${x}" y="${(base - BAR * row[i] - 4).toFixed(1)}">${short(row[i])}</text>` : "";
-      const under = i >= from && i < to ? `<path class="now" d="M${x - PITCH / 2} ${base + 21}h${PITCH}"/>` : "";
-      return `${bar}${told}<text class="letter" x="${x}" y="${base + 16}">${escape(letters[i])}</text>${under}`;
-    });
-  });
-  const width = Math.max(...lines.map((line) => line.length)) * PITCH + 10;
-  const best = row && most(row);
-  const told = row ? `Of “${letters.join("")}”, this step gives most weight, ${number(row[best])}, to letter ${best + 1}, “${letters[best]}”.` : `“${letters.join("")}”, without weights`;
-  return `<svg class="written" width="${width}" height="${lines.length * high}" viewBox="0 0 ${width} ${lines.length * high}" role="img" aria-label="${escape(told)}">${drawn.flat().join("")}</svg>`;
-}
-
-function brokenLines(letters, longest) {
-  const lines = [[]];
-  for (const word of letters.join("").match(/[^ ]+ ?/g)) {
-    if (lines.at(-1).length + word.length > longest) lines.push([]);
-    const start = lines.flat().length;
-    lines.at(-1).push(...range(word.length).map((i) => start + i));
-  }
-  return lines;
 }

@@ -9,7 +9,7 @@ from attention.trained.date_stored import load_date_model
 from attention.trained.dates import (
     END,
     LETTERS,
-    SIGNS,
+    SIGN_NAMES,
     START,
     STEPS,
     WrittenDate,
@@ -54,7 +54,7 @@ def alignment_explorer() -> Explorer:
         )
         frame = {
             "letters": list(date),
-            "signs": [sign.strip("<>") for sign in SIGNS.decode(signs[0])],
+            "signs": [SIGN_NAMES[sign] for sign in signs[0]],
             "iso": dates[date].iso,
             # What each sign of the answer is about, and the letters that say it.
             "parts": [part(step) for step in range(ANSWER)],
@@ -83,7 +83,7 @@ def alignment_explorer() -> Explorer:
         "attention": Dropdown(options=list(ATTENTIONS), value="additive", description="attention"),
         "step": SelectionSlider(options=range(1, ANSWER + 1), value=7, description="step"),
     }
-    return explorer("alignment", controls, frame, still, reads=None)
+    return explorer("alignment", controls, frame, still, modules=["letters"], reads=None)
 
 
 def part(step: int) -> str:

@@ -32,7 +32,7 @@ function answers({ tokens, verb, who, whom, vocabulary, verbs }) {
   if (verb < 0) return `<p class="answers none">There is no verb in it that the model knows. It knows ${verbs.join(", ")}. Try one of them.</p>`;
   const unknown = tokens.filter((token) => !vocabulary.includes(token));
   const told = [["who", who], ["whom", whom]].map(([question, { data }]) => {
-    const best = data.indexOf(Math.max(...data));
+    const best = argmax(data);
     // The model's <unk> is the word that it did not know, where there is one such word.
     const word = best === UNK_ID && new Set(unknown).size === 1 ? unknown[0] : vocabulary[best];
     return `<span class="answer" data-question="${question}" data-answer="${escape(vocabulary[best])}"><span class="asked">${question}?</span> <strong>${escape(word)}</strong> <span class="sure">${number(data[best])}</span></span>`;
@@ -71,7 +71,7 @@ function sentence({ tokens, verb, weights, roles, off = [] }, room) {
   for (const [nth, head] of heads.entries()) {
     if (verb < 0) break;
     const row = weights.at(head).at(verb).data;
-    const strongest = row.indexOf(Math.max(...row));
+    const strongest = argmax(row);
     tokens.forEach((word, i) => {
       const weight = row[i];
       if (weight < LEAST) return;

@@ -13,6 +13,11 @@ function tokenize(text) {
   return text.toLowerCase().match(TOKEN) ?? [];
 }
 
+// The index of the largest number, as torch's argmax of one axis.
+function argmax(data) {
+  return data.indexOf(Math.max(...data));
+}
+
 // (rows, columns) filled by a function of the place.
 function filled(rows, columns, entry) {
   const data = new Float64Array(rows * columns);

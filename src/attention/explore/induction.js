@@ -55,7 +55,7 @@ export default explorer({
     const heads = headsOf(frame);
     const strongest = ({ weights }) => {
       const row = weights.at(query).data;
-      const key = row.indexOf(Math.max(...row));
+      const key = argmax(row);
       return `${number(row[key])} on “${escape(tokens[key])}”, place ${key}`;
     };
     const switches = heads.map(
@@ -82,7 +82,7 @@ export default explorer({
     if (name === "word") {
       const looks = headsOf(frame).map(({ name, weights }) => {
         const data = weights.at(r).data;
-        const key = data.indexOf(Math.max(...data));
+        const key = argmax(data);
         return `head ${name} mostly at “${tokens[key]}”, place ${key} (${number(data[key])})`;
       });
       return `“${tokens[r]}”, place ${r}, looks: ${looks.join(", ")}.`;
@@ -94,7 +94,7 @@ export default explorer({
 
 function answer({ tokens, shares, vocabulary }, query) {
   const { data } = shares.at(query);
-  const best = data.indexOf(Math.max(...data));
+  const best = argmax(data);
   const before = lastTime(tokens, query);
   const due = tokens[before + 1];
   const verdict =
@@ -116,7 +116,7 @@ function way(frame, query, room) {
   const wide = Math.max(room, 240);
   const asking = heads.filter(({ layer }) => layer === last);
   const total = tokens.map((_, i) => asking.reduce((sum, { weights }) => sum + weights.at(query).data[i], 0));
-  const found = asking.length ? total.indexOf(Math.max(...total)) : -1;
+  const found = asking.length ? argmax(total) : -1;
   const farthest = Math.max(0, ...total.map((sum, i) => (sum > FAINT ? Math.abs(x(query) - x(i)) : 0)));
   const above = 40 + Math.min(90, farthest * 0.3);
   const below = last && found >= 0 ? 74 : 8;
@@ -124,7 +124,7 @@ function way(frame, query, room) {
   const labels = [];
   const bow = ({ nth, name, weights }, from, side, room) => {
     const row = weights.at(from).data;
-    const strongest = row.indexOf(Math.max(...row));
+    const strongest = argmax(row);
     const y = side < 0 ? above : above + 26;
     row.forEach((weight, key) => {
       if (weight < FAINT) return;

@@ -40,7 +40,7 @@ export default explorer({
       const shares = maskedSoftmax(new Tensor([1, ...logits.shape], logits.data)).at(0);
       return places.map((place) => {
         const { data } = shares.at(place);
-        const best = data.indexOf(Math.max(...data));
+        const best = argmax(data);
         return [vocabulary[best], data[best]];
       });
     });

@@ -103,7 +103,7 @@ function curve(head, query, trained, room) {
 
 function answer({ shares, names, speakers }, nth) {
   const of = shares.at(nth).data;
-  const best = of.indexOf(Math.max(...of));
+  const best = argmax(of);
   return `The model says ${names[best]} (${number(of[best])}). ${names[best] === speakers[nth] ? "That is right." : `Wrong: it was ${speakers[nth]}.`} Underlined: the last name.`;
 }
 

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from attention.explore.explorer import Explorer, Frame, explorer
 from attention.heads import split_heads
-from attention.plots import Picture, plot_curves
+from attention.plots import Picture, plot_matrices
 from attention.trained.last_speaker import (
     LENGTH,
     NAMES,
@@ -55,17 +55,17 @@ def positions_explorer() -> Explorer:
         }
 
     def still(frame: Frame) -> Picture:
-        curves = {
-            f"“?” at place {query}": frame["scores"][1, query, : query + 1].flip(-1)
-            for query in (63, 15)
-        }
-        return plot_curves(
-            curves,
-            label="score",
-            along="how many places back the name stands",
-            alt="Head 1 of the rotary model: the score of a question with a name, by how many "
-            "places back the name stands. It falls from 24 to −16 at 23 places back and climbs to "
-            "32 at 55. A question at place 15 and one at place 63 have the same curve.",
+        learned = frame["scores"][:, :LENGTH, :LENGTH].tril()
+        return plot_matrices(
+            {
+                f"head {head}: row, place of “?”; column, place of “{NAME}”": learned[head]
+                for head in (1, 3)
+            },
+            rows=[str(place) for place in range(LENGTH)],
+            alt="Two heads of the rotary model: the score of a question with a name, a row for "
+            "each place of the question, a column for each place of the name. Both maps are made "
+            "of stripes along the diagonal: every pair that is as far apart has the same score.",
+            numbers=False,
         )
 
     controls = {

@@ -39,7 +39,7 @@ export default explorer({
     const names = roles.map(([who, whom], i) => `head ${i}${role(who, whom) ? `: ${role(who, whom)}` : ""}`);
     const largest = (i) => {
       const row = weights.at(i).at(Math.max(verb, 0)).data;
-      const key = row.indexOf(Math.max(...row));
+      const key = argmax(row);
       return `${number(row[key])} on “${escape(tokens[key])}”`;
     };
     const switches = names.map(
@@ -62,7 +62,7 @@ export default explorer({
     if (name === "word") {
       const looks = range(weights.shape[0]).map((i) => {
         const data = weights.at(i).at(r).data;
-        const key = data.indexOf(Math.max(...data));
+        const key = argmax(data);
         return `head ${i} mostly at “${tokens[key]}” (${number(data[key])})`;
       });
       return `“${tokens[r]}” looks: ${looks.join(", ")}.`;

@@ -3,8 +3,6 @@
 
 const START = "start";
 const STEPS = 11; // ten signs and the end
-const PITCH = 20; // pixels from letter to letter
-const BAR = 40; // the height of a weight of 1
 const NEXT = 3; // likeliest signs that are told
 
 const written = new Map(); // what was written for a text: a slider's step asks for it again
@@ -23,7 +21,7 @@ export default explorer({
 
   status({ tokens, signs, cross }, { step, head }) {
     const row = headOf(cross, head).at(step - 1).data;
-    return `step ${step} writes ${signs[step - 1]} and looks most at “${tokens[most(row)]}” · in the end ${answer(signs)}`;
+    return `step ${step} writes ${signs[step - 1]} and looks most at “${tokens[argmax(row)]}” · in the end ${answer(signs)}`;
   },
 
   draw(frame, { step, head, attention }, room) {
@@ -42,7 +40,7 @@ export default explorer({
     const map = matrix({ name: `${name} ${head === "mean" ? 4 : head}`, tensor: headOf(frame[name], head), rows: marked, columns: labels, size, high: Math.max(size, 12), largest: 1 });
     return (
       row("What is written so far, and what comes next", [panel("the decoder reads these, and writes the one in the box", signsSoFar(frame, at)), panel("the likeliest signs for the box", likeliest(frame, at))]) +
-      row("Where this step looks among the letters", [panel(`cross-attention, ${who}`, letters(frame, at, head, room), "weights")]) +
+      row("Where this step looks among the letters", [panel(`cross-attention, ${who}`, lettersSeen(tokens, headOf(frame.cross, head).at(at).data, room), "weights")]) +
       row(`The map of the ${attention}`, [panel(`${who}: ${told}`, map, "weights")])
     );
   },
@@ -75,7 +73,7 @@ function write(ids, model, vocabulary) {
     const sign = add(embedding([last], model["target_embedding.table.weight"]), new Tensor([1, memory.shape[1]], positions.at(i).data));
     const step = writeOne(sign, model, kept, lettersKept);
     kept = step.kept;
-    last = most(step.share.data);
+    last = argmax(step.share.data);
     return { ...step, sign: last };
   });
   const rows = (name, width) => withMean(stack(range(model.n_heads).map((head) => filled(STEPS, width, (r, c) => steps[r][name].at(head).data[c] ?? 0))));
@@ -130,10 +128,6 @@ function headOf(weights, head) {
   return weights.at(head === "mean" ? weights.shape[0] - 1 : +head);
 }
 
-function most(data) {
-  return data.indexOf(Math.max(...data));
-}
-
 // "1973-03-04"
 function answer(signs) {
   return signs.filter((sign) => sign.length === 1).join("");
@@ -156,34 +150,4 @@ function signsSoFar({ signs }, at) {
   const width = left + STEPS * pitch + 12;
   const told = `Read: start ${signs.slice(0, at).join("")}. Written next: ${signs[at]}.`;
   return `<svg class="written" width="${width}" height="26" viewBox="0 0 ${width} 26" role="img" aria-label="${escape(told)}"><text class="letter quiet" x="${left / 2}" y="18">${START}</text>${texts.join("")}${here}</svg>`;
-}
-
-// The letters in lines, broken at spaces, with a bar on each as high as its weight.
-function letters({ tokens, cross }, at, head, room) {
-  const weights = headOf(cross, head).at(at).data;
-  const lines = brokenLines(tokens, Math.floor(room / PITCH));
-  const [top, high] = [BAR + 16, BAR + 42];
-  const drawn = lines.flatMap((line, nth) =>
-    line.map((i, place) => {
-      const [x, base] = [(place + 0.5) * PITCH, nth * high + top];
-      const tall = BAR * weights[i];
-      const told = weights[i] >= 0.1 ? `<text class="column" x="${x}" y="${(base - tall - 4).toFixed(1)}">${short(weights[i])}</text>` : "";
-      return `<rect class="plus" x="${x - 6}" y="${(base - tall).toFixed(1)}" width="12" height="${tall.toFixed(1)}"/>${told}<text class="letter" x="${x}" y="${base + 16}">${escape(tokens[i])}</text>`;
-    }),
-  );
-  const width = Math.max(...lines.map((line) => line.length)) * PITCH + 10;
-  const best = most(weights);
-  const told = `Of “${tokens.join("")}”, this step gives most weight, ${number(weights[best])}, to letter ${best + 1}, “${tokens[best]}”.`;
-  return `<svg class="written" width="${width}" height="${lines.length * high}" viewBox="0 0 ${width} ${lines.length * high}" role="img" aria-label="${escape(told)}">${drawn.join("")}</svg>`;
-}
-
-// Lines of at most `longest` letters; a word longer than that is cut.
-function brokenLines(tokens, longest) {
-  const lines = [[]];
-  for (const word of tokens.join("").match(new RegExp(`\\S{1,${longest - 1}}\\s?|\\s`, "g"))) {
-    if (lines.at(-1).length + word.length > longest) lines.push([]);
-    const start = lines.flat().length;
-    lines.at(-1).push(...range(word.length).map((i) => start + i));
-  }
-  return lines;
 }

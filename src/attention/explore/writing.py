@@ -1,7 +1,5 @@
 """The transformer as it writes a date, one sign at a time, and where each attention looks."""
 
-from collections.abc import Sequence
-
 import torch
 from ipywidgets import Dropdown, SelectionSlider
 from torch import Tensor
@@ -10,7 +8,7 @@ from attention.explore.explorer import Explorer, Frame, Reads, explorer
 from attention.plots import Picture, plot_matrices
 from attention.trained.date_models import ANSWER, LONGEST
 from attention.trained.date_stored import load_date_model
-from attention.trained.dates import LETTERS, SIGNS, START
+from attention.trained.dates import LETTERS, SIGN_NAMES, START
 
 DATES = ("sunday, march the 4th 1973", "4 may 2031", "23 feb 1914")
 ATTENTIONS = ("cross-attention", "decoder's self-attention", "encoder's self-attention")
@@ -35,8 +33,8 @@ def writing_explorer() -> Explorer:
         output = whole(letters, torch.cat([torch.tensor([[START]]), signs[:, :-1]], dim=1))
         return {
             "tokens": list(DATES[sentence]),
-            "signs": named(SIGNS.decode(signs[0])),
-            "vocabulary": named(SIGNS.tokens),
+            "signs": [SIGN_NAMES[sign] for sign in signs[0]],
+            "vocabulary": SIGN_NAMES,
             "shares": output.logits[0].softmax(-1),
             "encoder": with_mean(output.encoder_weights[0][0]),
             "own": with_mean(output.self_weights[0][0]),
@@ -68,14 +66,9 @@ def writing_explorer() -> Explorer:
         frame,
         still,
         models={"transformer": weights},
-        modules=["transformer"],
+        modules=["transformer", "letters"],
         reads=READS,
     )
-
-
-def named(signs: Sequence[str]) -> list[str]:
-    """The signs as the picture writes them, "end" for "<end>"."""
-    return [sign.strip("<>") for sign in signs]
 
 
 def with_mean(weights: Tensor) -> Tensor:

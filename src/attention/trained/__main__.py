@@ -110,12 +110,12 @@ def main() -> None:
         on_the_way = [checkpoints.load_checkpoint(seed, step).right for step in checkpoints.STEPS]
         print(f"seed {seed}  {' '.join(f'{right.both:.3f}' for right in on_the_way)}", flush=True)
     for n_layers, seed in induction.SEEDS.items():
-        model = induction.train(n_layers, seed)
+        model, progress = induction_progress.train_watched(n_layers)
         share = induction.accuracy(model, induction.new_sequences())
         print(f"induction, {n_layers} layer(s), seed {seed}  {share:.3f}", flush=True)
         if not options.dry_run:
             induction.store_induction(model, share)
-            induction_progress.store_progress(n_layers)
+            induction_progress.store_progress(n_layers, progress)
     for n_layers, seed in relative_clauses.SEEDS.items():
         model = relative_clauses.train_clauses(n_layers, seed)
         by_kind = relative_clauses.accuracy_by_kind(model, relative_clauses.new_clauses())

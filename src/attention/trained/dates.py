@@ -48,6 +48,7 @@ ORDERS = (
 
 LETTERS = Vocabulary([list(string.ascii_lowercase + string.digits + " ,-")], unknown=False)
 SIGNS = Vocabulary([["<start>", "<end>", *string.digits, "-"]], unknown=False)
+SIGN_NAMES = [sign.strip("<>") for sign in SIGNS.tokens]  # as pictures write them
 START, END = SIGNS.ids["<start>"], SIGNS.ids["<end>"]
 STEPS = {"year": slice(0, 4), "month": slice(5, 7), "day": slice(8, 10)}  # of "1973-03-04"
 

@@ -69,8 +69,8 @@ def load_progress(n_layers: int = 2) -> Progress:
     return Progress(**load_file(path(n_layers)))
 
 
-def store_progress(n_layers: int) -> None:
-    """Train the stored model once more, and store what is measured on the way."""
+def train_watched(n_layers: int) -> tuple[AttentionOnly, Progress]:
+    """Train the model that is to be stored, and measure it on the way."""
     token_ids, _ = new_sequences(500)
     losses, previous, induction = [], [], []
 
@@ -82,9 +82,12 @@ def store_progress(n_layers: int) -> None:
             previous.append(previous_token_score(weights[0]).max())
             induction.append(induction_score(weights[-1], token_ids).max())
 
-    train(n_layers, SEEDS[n_layers], watch=keep)
+    model = train(n_layers, SEEDS[n_layers], watch=keep)
     means = torch.tensor(losses).view(-1, EVERY).mean(dim=1)
-    progress = Progress(means, torch.stack(previous), torch.stack(induction))
+    return model, Progress(means, torch.stack(previous), torch.stack(induction))
+
+
+def store_progress(n_layers: int, progress: Progress) -> None:
     weight_files.write(path(n_layers), progress._asdict())
 
 

@@ -45,7 +45,8 @@ def test_progress_is_stored_as_training_watches_it(tmp_path, monkeypatch):
     monkeypatch.setattr(
         induction_progress, "train", lambda n, seed, watch: train(n, seed, steps=50, watch=watch)
     )
-    induction_progress.store_progress(1)
+    _, watched = induction_progress.train_watched(1)
+    induction_progress.store_progress(1, watched)
     losses = []
     train(1, SEEDS[1], steps=50, watch=lambda step, loss, model: losses.append(loss))
     progress = load_progress(1)
