@@ -139,6 +139,7 @@ def plot_heads(
     for token, x in zip(tokens, centre, strict=True):
         panel.text(x, -0.25, token, ha="center", fontsize=12, fontweight="bold")
     looks = weights[:, verb].detach().double()
+    looked_at = (looks >= 0.05).any(dim=0).nonzero()[:, 0].tolist()
     for head, row in enumerate(looks):
         colour, dash = LINES[head % len(LINES)]
         for key in (row >= 0.05).nonzero()[:, 0].tolist():
@@ -147,8 +148,14 @@ def plot_heads(
             x = (centre[verb] + centre[key]) / 2 + (centre[verb] - centre[key]) / 2 * angle.cos()
             y = (0.3 + 0.3 * reach + (0.4 + 0.08 * reach) * head) * angle.sin()
             panel.plot(x, y, dash, color=colour, linewidth=1 + 4 * weight)
+            at, align = (x[20], y[20] + 0.1), "center"
+            # Longer arcs end at the verb too, and would cross what stands over a short one.
+            side = 1 if key > verb else -1
+            further = [k for k in looked_at if (k - key) * side > 0]
+            if abs(key - verb) == 1 and further:
+                at, align = (x[-1] + side * 0.1, 0.6 * y[20]), "right" if side < 0 else "left"
             label = f"head {head}: {weight:.2f}"
-            panel.text(x[20], y[20] + 0.1, label, ha="center", fontsize=9, color=colour)
+            panel.text(*at, label, ha=align, fontsize=9, color=colour)
     panel.set_axis_off()
     panel.margins(0.02, 0.15)
     return Picture(figure, alt, {"weights of the verb": looks})
@@ -160,6 +167,7 @@ def plot_curves(
     every: int = 1,
     label: str = "loss",
     along: str = "step",
+    shaded: int = 0,
     alt: str,
 ) -> Picture:
     """Draw numbers over the steps of training, or along something else, a line for each of them.
@@ -170,6 +178,7 @@ def plot_curves(
         label: what the numbers are.
         along: what the points are counted in. A point of training is the mean of its steps and
             stands in their middle; other points stand at 0, 1, 2 and so on.
+        shaded: how many points, from the first, stand on a shaded ground.
         alt: what the picture shows, for those who cannot see it.
 
     Returns:
@@ -181,9 +190,12 @@ def plot_curves(
     for (name, curve), (colour, dash) in zip(curves.items(), LINES, strict=False):
         points = every * (torch.arange(len(curve)) + (0.5 if along == "step" else 0.0))
         panel.plot(points, curve.detach(), dash, color=colour, label=name)
+    if shaded:
+        panel.axvspan(0, every * (shaded - 1), color="#888888", alpha=0.25, linewidth=0)
     panel.set_xlabel(along)
     panel.set_ylabel(label)
-    panel.legend(frameon=False)
+    # Above the axes, where no line can run through it.
+    panel.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderaxespad=0.2)
     panel.spines[["top", "right"]].set_visible(False)
     figure.tight_layout()
     return Picture(figure, alt, curves)

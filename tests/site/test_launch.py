@@ -169,7 +169,7 @@ def test_nothing_of_a_fork_stays_where_there_is_no_repository(fork_site, build, 
         if path in NOTEBOOKS:
             assert links(page) == {
                 "Download the notebook": f"notebooks/{path.name}",
-                "What to do with it": f"{'' if path.stem == 'index' else 'index.html'}#run-it",
+                "How to run it": f"{'' if path.stem == 'index' else 'index.html'}#run-it",
             }
             assert "Publish your own copy" in page.read_text("utf-8"), "how to get the others"
             assert (html / "notebooks" / path.name).read_text("utf-8") == path.read_text("utf-8")

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import torch
+
 from .bank import Bank
 from .examining import Task, examine
 from .inputs import Case, Numbers
@@ -139,6 +141,46 @@ def matrices_swapped(query, key, w_q, w_k, v_a):
 )
 def roles_swapped(query, key, w_q, w_k, v_a):
     return additive_weights(key, query, w_k, w_q, v_a)
+
+
+@BANK.mistake(
+    "The two parts are added as they are, so that torch pairs query 0 with key 0. Each query meets "
+    "every key.",
+    "Give each part an axis of size 1 for the other, and torch pairs them all: "
+    "`for_query[:, :, None] + for_key[:, None]`.",
+)
+def not_paired(query, key, w_q, w_k, v_a):
+    return (torch.tanh(query @ w_q.T + key @ w_k.T) @ v_a).softmax(dim=-1)
+
+
+@BANK.mistake(
+    "The queries have an axis for the keys, and the keys have none for the queries: torch takes "
+    "your batch for it.",
+    "Both need one: `for_query[:, :, None] + for_key[:, None]`.",
+)
+def paired_on_one_side(query, key, w_q, w_k, v_a):
+    pairs = (query @ w_q.T)[:, :, None] + key @ w_k.T
+    return (torch.tanh(pairs) @ v_a).softmax(dim=-1)
+
+
+@BANK.mistake(
+    "The transpose of w_q is missing. A query is a row of `query`, with d numbers, and w_q is "
+    "(hidden, d), so that the axes next to `@` differ.",
+    "Transpose both matrices: `query @ w_q.T` and `key @ w_k.T`.",
+)
+def not_transposed(query, key, w_q, w_k, v_a):
+    pairs = (query @ w_q)[:, :, None] + (key @ w_k)[:, None]
+    return (torch.tanh(pairs) @ v_a).softmax(dim=-1)
+
+
+@BANK.mistake(
+    "The transpose of w_k is missing. A key is a row of `key`, with d numbers, and w_k is "
+    "(hidden, d).",
+    "Transpose it as you do w_q: `key @ w_k.T`.",
+)
+def keys_not_transposed(query, key, w_q, w_k, v_a):
+    pairs = (query @ w_q.T)[:, :, None] + (key @ w_k)[:, None]
+    return (torch.tanh(pairs) @ v_a).softmax(dim=-1)
 
 
 def cases(numbers: Numbers) -> list[Case]:

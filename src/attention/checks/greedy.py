@@ -75,6 +75,16 @@ def from_nothing(logits_of, start, end, longest):
 
 
 @BANK.mistake(
+    "The ids go in with an axis for the batch. Models in this chapter write many dates at once; "
+    "this one writes a single answer, and reads ids of shape (seq,).",
+    "One pair of brackets is enough: `logits_of(torch.tensor(signs))`, of which `[-1]` is the last "
+    "row.",
+)
+def batched(logits_of, start, end, longest):
+    return logits_of(torch.tensor([[start]]))[:, -1].argmax(-1)
+
+
+@BANK.mistake(
     "<start> stands in front of what came back. It was put there; the model did not write it.",
     "Return the signs after it: `signs[1:]`.",
 )

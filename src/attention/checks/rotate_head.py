@@ -102,6 +102,19 @@ def exponent_counts_pairs(x, base=10000.0):
 
 
 @BANK.mistake(
+    "Two mistakes at once. The exponent counts pairs, 0, 1, 2, …, and θ = base^(−2i/d_key) has 2i. "
+    "And the pairs are put back elsewhere: all first components in front, all second ones behind "
+    "them.",
+    "Use `torch.arange(0, d_key, 2) / d_key` for the exponent. And put each pair back where it "
+    "was: `torch.stack((a, b), dim=-1).flatten(1)`, in place of `torch.cat`.",
+)
+def exponent_counts_pairs_and_put_back_as_halves(x, base=10000.0):
+    seq, d_key = x.shape
+    theta = base ** (-torch.arange(d_key // 2) / d_key)
+    return torch.cat(turned(*neighbours(x), torch.arange(seq)[:, None] * theta), dim=-1)
+
+
+@BANK.mistake(
     "All pairs turn by the same angle, one radian a row. Then a head cannot tell 1 from 7 places "
     "well: after 6.28 rows everything stands as before.",
     "Give pair i its own angle: θ = base^(−2i/d_key).",

@@ -7,11 +7,11 @@ const asked = ({ queries, weights }, at) => {
   return nth < weights.shape[0] ? nth : -1;
 };
 
-// By how much a score changes, at most, when query and key both move by one place.
+// By how much a score changes, at most, when the query and a key before it both move by one place.
 function change(scores) {
   const seq = scores.shape[0];
   let most = 0;
-  for (let m = 1; m < seq; m++) for (let n = 1; n <= m; n++) most = Math.max(most, Math.abs(scores.data[m * seq + n] - scores.data[(m - 1) * seq + n - 1]));
+  for (let m = 1; m < seq; m++) for (let n = 1; n < m; n++) most = Math.max(most, Math.abs(scores.data[m * seq + n] - scores.data[(m - 1) * seq + n - 1]));
   return most;
 }
 

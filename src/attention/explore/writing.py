@@ -43,13 +43,18 @@ def writing_explorer() -> Explorer:
 
     def still(frame: Frame) -> Picture:
         return plot_matrices(
-            {"cross-attention, mean of four heads: a row for each sign": frame["cross"][-1]},
+            {
+                f"cross-attention, head {head}: a row for each sign": frame["cross"][head]
+                for head in (2, 3)
+            },
             rows=frame["signs"],
             columns=frame["tokens"],
-            alt="A map of weights, a row for each sign of 1973-03-04, a column for each letter of "
-            "“sunday, march the 4th 1973”. The rows of the year look mostly at its four figures, "
-            "those of the month at march and those of the day at the 4.",
+            alt="Two maps of weights, heads 2 and 3, with a row for each sign of 1973-03-04 and a "
+            "column for each letter of “sunday, march the 4th 1973”. To write the 3 of the month "
+            "head 2 looks at the a of march, head 3 at its r and c. To write the day both look at "
+            "the 4.",
             signed=False,
+            per_line=1,
             numbers=False,
         )
 

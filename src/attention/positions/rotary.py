@@ -27,7 +27,7 @@ class Rotary(nn.Module):
 
     Assign it to `MultiHeadAttention.qk_transform`. One may serve all layers. The queries are the
     last n_queries of n_keys positions, the alignment of `causal_mask`, so that it stays right when
-    keys are cached. There is no limit on the length.
+    keys are cached, as long as the cache holds them unturned. There is no limit on the length.
 
     Inputs of half precision are turned in float32 and rounded once. The kept angles are computed
     again as the module moves; after load_state_dict(…, assign=True) on a module made on the meta

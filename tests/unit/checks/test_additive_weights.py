@@ -65,3 +65,29 @@ def test_a_learners_mistake_is_named():
         assert check_additive_weights(function).mistakes == (name,)
     told = " ".join(check_additive_weights(named["without_tanh"]).paragraphs)
     assert "Your rows of queries 0 and 1 differ by 0.00 at most." in told
+
+
+def test_a_mistake_that_raises_an_error_is_named():
+    def added_as_they_are(query, key, w_q, w_k, v_a):
+        return F.softmax(torch.tanh(F.linear(query, w_q) + F.linear(key, w_k)) @ v_a, dim=2)
+
+    def one_axis(query, key, w_q, w_k, v_a):
+        pairs = F.linear(query, w_q).unsqueeze(2) + F.linear(key, w_k)
+        return F.softmax(pairs.tanh() @ v_a, dim=2)
+
+    def transposed(query, key, w_q, w_k, v_a):
+        for_query = torch.matmul(query, w_q)
+        return for_query.unsqueeze(2) + torch.matmul(key, w_k).unsqueeze(1)
+
+    def keys_transposed(query, key, w_q, w_k, v_a):
+        return F.linear(query, w_q).unsqueeze(2) + torch.matmul(key, w_k).unsqueeze(1)
+
+    named = {
+        "not_paired": added_as_they_are,
+        "paired_on_one_side": one_axis,
+        "not_transposed": transposed,
+        "keys_not_transposed": keys_transposed,
+    }
+    for name, function in named.items():
+        for seed in (0, 1, 2):
+            assert check_additive_weights(function, seed=seed).mistakes == (name,)

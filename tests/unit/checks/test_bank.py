@@ -361,6 +361,15 @@ def test_greedy():
 
     assert "Greedy writing draws nothing" in " ".join(checks.check_greedy(sampled).paragraphs)
 
+    def as_the_chapter_writes(logits_of, start, end, longest):
+        signs = torch.full((1, 1), start)
+        for _ in range(longest):
+            best = logits_of(signs)[:, -1].argmax(-1, keepdim=True)
+            signs = torch.cat([signs, best], dim=1)
+        return signs[0, 1:]
+
+    assert checks.check_greedy(as_the_chapter_writes).mistakes == ("batched",)
+
 
 def test_masks():
     def float_mask(token_ids, pad_id):
