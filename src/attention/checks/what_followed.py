@@ -89,6 +89,16 @@ def first_occurrence(weights, token_ids):
 
 
 @BANK.mistake(
+    "Place 0 is left out. Where a token came last time at place 0, its query counts too.",
+    "Start at place 0: `range(i)`. And ask whether there is an earlier place, not whether it is "
+    "true: as a truth value, 0 is False.",
+)
+def place_0_left_out(weights, token_ids):
+    places = last(token_ids)
+    return mean(found(weights, torch.where(places == 0, -1, places), on=1))
+
+
+@BANK.mistake(
     "The weights after all earlier occurrences are added up. That is how Olsson et al. score a "
     "head, and it is another number where a token has come several times.",
     f"Take one key for each query, the one after the last occurrence. {OCCURRENCE}.",

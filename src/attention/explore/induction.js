@@ -45,18 +45,25 @@ export default explorer({
     return { tokens, ...weights, shares, vocabulary, accuracy, ...(off.length ? { off } : {}) };
   },
 
+  note({ tokens }, at) {
+    const query = queryOf(tokens, at);
+    return query < +at.query ? `Your sequence ends at place ${query}: query ${at.query} means ${query}.` : "";
+  },
+
   status({ tokens, accuracy, off }, at) {
-    return `${at.layers} layer${at.layers > 1 ? "s" : ""} · query ${queryOf(tokens, at)} · right on ${(100 * accuracy).toFixed(1)} % of what can be known in 4,000 new sequences${off ? ", with all heads on" : ""}`;
+    return `${at.layers} layer${at.layers > 1 ? "s" : ""} · query ${queryOf(tokens, at)} · ${off ? `without ${off.join(", ")} · with all heads on, ` : ""}right on ${(100 * accuracy).toFixed(1)} % of what can be known in 4,000 new sequences`;
   },
 
   draw(frame, at, room) {
     const { tokens, off = [] } = frame;
     const query = queryOf(tokens, at);
     const heads = headsOf(frame);
-    const strongest = ({ weights }) => {
-      const row = weights.at(query).data;
+    const found = foundBy(frame, query);
+    const strongest = ({ layer, weights }) => {
+      const from = asksFrom(frame, layer, query, found);
+      const row = weights.at(from).data;
       const key = argmax(row);
-      return `${number(row[key])} on “${escape(tokens[key])}”, place ${key}`;
+      return `from place ${from}: ${number(row[key])} on “${escape(tokens[key])}”, place ${key}`;
     };
     const switches = heads.map(
       (one) =>
@@ -106,6 +113,17 @@ function answer({ tokens, shares, vocabulary }, query) {
   return `<p class="answers" aria-live="polite"><span class="asked">after “${escape(tokens[query])}”, place ${query}?</span> <span class="answer"><strong>${escape(vocabulary[best])}</strong> <span class="sure">${number(data[best])}</span></span> <span>${verdict}</span></p>`;
 }
 
+// Where most of the last layer's weight from the query goes, or -1: all its heads are switched off.
+function foundBy(frame, query) {
+  const { tokens, off = [] } = frame;
+  const last = layersOf(frame).length - 1;
+  const asking = headsOf(frame).filter(({ layer, name }) => layer === last && !off.includes(name));
+  return asking.length ? argmax(tokens.map((_, i) => asking.reduce((sum, { weights }) => sum + weights.at(query).data[i], 0))) : -1;
+}
+
+// From which place a layer's arcs are drawn: the first of two layers is seen from the place that the last one found.
+const asksFrom = (frame, layer, query, found) => (layer < layersOf(frame).length - 1 && found >= 0 ? found : query);
+
 // Above the sequence what the last layer looks at from the query; below it, from the place where most of that goes, the first layer.
 function way(frame, query, room) {
   const { tokens, off = [] } = frame;
@@ -116,7 +134,7 @@ function way(frame, query, room) {
   const wide = Math.max(room, 240);
   const asking = heads.filter(({ layer }) => layer === last);
   const total = tokens.map((_, i) => asking.reduce((sum, { weights }) => sum + weights.at(query).data[i], 0));
-  const found = asking.length ? argmax(total) : -1;
+  const found = foundBy(frame, query);
   const farthest = Math.max(0, ...total.map((sum, i) => (sum > FAINT ? Math.abs(x(query) - x(i)) : 0)));
   const above = 40 + Math.min(90, farthest * 0.3);
   const below = last && found >= 0 ? 74 : 8;
@@ -152,7 +170,7 @@ function way(frame, query, room) {
     const ring = i === found ? `<rect class="found" x="${(x(i) - Math.min(step, 18) / 2).toFixed(1)}" y="${above + 3}" width="${Math.min(step, 18).toFixed(1)}" height="20"/>` : "";
     return `${ring}<text class="word${kind}" data-word="${i}" x="${x(i).toFixed(1)}" y="${above + 18}" style="font-size: ${Math.min(16, step * 1.25).toFixed(1)}px">${escape(token)}</text>`;
   });
-  const texts = placed.map(({ x, y, nth, text }) => `<text class="said head-${nth}" x="${x.toFixed(1)}" y="${y.toFixed(1)}">${text}</text>`);
+  const texts = placed.map(({ x, y, nth, text }) => `<text class="said head-${nth}" style="paint-order: stroke; stroke: var(--ground); stroke-width: 4px" x="${x.toFixed(1)}" y="${y.toFixed(1)}">${text}</text>`);
   const told = found < 0 ? "All heads of the last layer are switched off" : `From “${tokens[query]}”, place ${query}, most of the last layer's weight goes to “${tokens[found]}”, place ${found}`;
   return `<svg class="sentence" width="${wide}" height="${high + lift}" viewBox="0 ${-lift} ${wide} ${high + lift}" role="img" aria-label="${escape(told)}">${arcs.join("")}${texts.join("")}${letters.join("")}</svg>`;
 }

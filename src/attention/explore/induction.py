@@ -1,9 +1,14 @@
 """Induction at work: a sequence, the two heads that find what followed last time, the answer."""
 
+import torch
 from ipywidgets import Dropdown, SelectionSlider
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from torch import Tensor
 
 from attention.explore.explorer import Explorer, Frame, Reads, explorer
-from attention.plots import Picture, plot_heads
+from attention.plots import LINES, Picture
 from attention.trained.induction import (
     LENGTH,
     SEEDS,
@@ -13,6 +18,7 @@ from attention.trained.induction import (
     measured_induction,
 )
 
+FAINT = 0.1  # a weight below it is not drawn
 READS = Reads("sequence", "your own sequence", "thecatsawthec", list(SYMBOLS), LENGTH)
 
 
@@ -51,14 +57,7 @@ def induction_explorer(
         }
 
     def still(frame: Frame) -> Picture:
-        return plot_heads(
-            tokens,
-            query,
-            frame["layer1"],
-            alt=f"The sequence {sequence!r}. A line for each head of the second layer goes from "
-            f"token {query}, {tokens[query]!r}, to what it looks at, as wide as the weight: both "
-            "look at the token that followed it last time.",
-        )
+        return draw_way(tokens, query, frame, sequence)
 
     controls = {
         "layers": Dropdown(options=(2, 1), value=2, description="layers"),
@@ -68,3 +67,46 @@ def induction_explorer(
     return explorer(
         "induction", controls, frame, still, models=models, modules=["transformer"], reads=READS
     )
+
+
+def draw_way(tokens: list[str], query: int, frame: Frame, sequence: str) -> Picture:
+    """Draw the way through the heads as the view does, the answer above it."""
+    looks, brought = frame["layer1"][:, query], frame["layer0"]
+    found = int(looks.sum(0).argmax())
+    before = int(brought[:, found].amax(0).argmax())
+    share, answer = frame["shares"][query].max(0)
+    said = f"after {tokens[query]!r}, place {query}: {SYMBOLS[answer]} {share:.2f}"
+
+    figure = Figure(figsize=(7, 2.6))
+    panel = figure.subplots()
+    for i, token in enumerate(tokens):
+        panel.text(i, 0, token, ha="center", va="center", fontsize=12, fontweight="bold")
+    draw_arcs(panel, looks, query, layer=1, side=1)
+    draw_arcs(panel, brought[:, found], found, layer=0, side=-1)
+    panel.set_title(said, fontsize=11)
+    panel.set_axis_off()
+    figure.tight_layout()
+    alt = (
+        f"The sequence {sequence!r}, and the answer {said}. Above the letters a line for each head "
+        f"of layer 1 goes from token {query}, {tokens[query]!r}, to what it looks at, as wide as "
+        f"the weight: most goes to token {found}, {tokens[found]!r}. Below them lines of layer 0 "
+        f"go on from there; the widest ends at token {before}, {tokens[before]!r}."
+    )
+    return Picture(figure, alt, {"layer 1": looks, "layer 0": brought[:, found]})
+
+
+def draw_arcs(
+    panel: Axes, looks: Float[Tensor, "heads key"], query: int, layer: int, side: int
+) -> None:
+    """Draw what the heads of a layer look at from one place, above the letters or below them."""
+    angle = torch.linspace(0, torch.pi, 40)
+    for head, row in enumerate(looks):
+        colour, dash = LINES[2 * layer + head]
+        for key in (row >= FAINT).nonzero()[:, 0].tolist():
+            high = 0.5 + 0.15 * (query - key) + 0.6 * head
+            x = (query + key) / 2 + (query - key) / 2 * angle.cos()
+            y = side * (0.8 + high * angle.sin())
+            panel.plot(x, y, dash, color=colour, linewidth=1 + 4 * row[key].item())
+        label = f"head {layer}.{head}: {row.max():.2f} on place {int(row.argmax())}"
+        place = (query + 0.8, side * (1.4 + 1.1 * head))
+        panel.text(*place, label, va="center", fontsize=9, color=colour)

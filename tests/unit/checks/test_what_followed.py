@@ -11,12 +11,12 @@ from attention.trained.head_scores import induction_score
 pytestmark = pytest.mark.usefixtures("as_a_reader")
 
 
-def by_loops(weights, token_ids, *, key=1, first=False, every=False, itself=False):
+def by_loops(weights, token_ids, *, key=1, first=False, every=False, itself=False, start=0):
     """What a learner writes, with a place for each mistake."""
     rows = []
     for b, ids in enumerate(token_ids.tolist()):
         for i in range(len(ids)):
-            before = [j for j in range(i + itself) if ids[j] == ids[i]]
+            before = [j for j in range(start, i + itself) if ids[j] == ids[i]]
             if before:
                 j = before[0] if first else before[-1]
                 if j + key < len(ids):
@@ -55,6 +55,7 @@ def test_a_right_way_passes(name, seed):
         ({"key": 2}, "one_too_far"),
         ({"first": True}, "first_occurrence"),
         ({"every": True}, "over_all_queries"),
+        ({"start": 1}, "place_0_left_out"),
     ],
 )
 def test_a_learners_loop_is_named(mistake, name):
