@@ -1,5 +1,7 @@
 """Multi-head attention: four projections around scaled dot-product attention (chapters 2 and 7)."""
 
+from collections.abc import Callable
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -33,7 +35,12 @@ class MultiHeadAttention(nn.Module):
             the scaled scores before mask and softmax, such as `LinearBias`. Without weights it
             still costs a matrix of query × key numbers per head.
 
-    All three are None unless assigned, in a layer of a transformer as well:
+        mechanism: a function that takes the place of scaled dot-product attention: of q, k and v
+            after the split and of the mask, to each head's result (batch, heads, query, d_key),
+            such as `partial(linear_attention, causal=True)`. It says itself what is hidden, and
+            makes no weights.
+
+    All four are None unless assigned, in a layer of a transformer as well:
     `layer.self_attention.qk_transform = Rotary(layer.self_attention.d_key)`.
 
     Source:
@@ -65,6 +72,7 @@ class MultiHeadAttention(nn.Module):
         self.register_buffer("head_gate", None, persistent=False)
         self.qk_transform: nn.Module | None = None
         self.score_bias: nn.Module | None = None
+        self.mechanism: Callable[..., Tensor] | None = None
 
     def forward(
         self,
@@ -92,11 +100,12 @@ class MultiHeadAttention(nn.Module):
                 as `scaled_dot_product_attention` does, which says what that costs.
 
         Returns:
-            output (batch, query, d_model) and weights (batch, heads, query, key).
+            output (batch, query, d_model) and weights (batch, heads, query, key), None where a
+            mechanism is assigned.
 
         Raises:
-            ValueError: the shapes do not fit, those of head_gate and of what score_bias returns
-                included.
+            ValueError: the shapes do not fit, those of head_gate and of what score_bias and
+                mechanism return included; or causal, score_bias or dropout is given to a mechanism.
             TypeError: a tensor holds integers, or the mask is not boolean.
         """
         key = query if key is None else key
@@ -112,18 +121,37 @@ class MultiHeadAttention(nn.Module):
         if self.score_bias is not None:
             n_queries, n_keys = query.shape[1], key.shape[1]
             bias = self.score_bias(n_queries, n_keys)
-            require_shape("the result of score_bias", bias, (self.n_heads, n_queries, n_keys))
+            shape = (self.n_heads, n_queries, n_keys)
+            require_shape("the result of score_bias", bias, shape, "heads query key")
         dropout = self.dropout if self.training else 0.0
-        if need_weights:
+        if self.mechanism is not None:
+            self._require_mechanism_alone(causal, dropout)
+            attended, weights = self.mechanism(q, k, v, mask), None
+            require_shape("the result of mechanism", attended, q.shape, "batch heads query d_key")
+        elif need_weights:
             mask = with_causal(mask, q, k) if causal else mask
             attended, weights = attend(q, k, v, mask, bias=bias, dropout=dropout)
         else:
             attended = attend_fused(q, k, v, mask, bias=bias, dropout=dropout, causal=causal)
             weights = None
         if self.head_gate is not None:
-            require_shape("head_gate", self.head_gate, (self.n_heads,))
+            require_shape("head_gate", self.head_gate, (self.n_heads,), "heads")
             attended = attended * self.head_gate.to(attended.dtype)[:, None, None]
         return self.w_o(merge(attended)), weights
+
+    def _require_mechanism_alone(self, causal: bool, dropout: float) -> None:
+        """Require that nothing is asked of an assigned mechanism that it would not hear of."""
+        if causal:
+            raise ValueError(
+                "causal=True does not reach the mechanism, which says itself what it hides; call "
+                "without it, and assign for example partial(linear_attention, causal=True)"
+            )
+        if self.score_bias is not None or dropout:
+            name = "score_bias" if self.score_bias is not None else f"dropout={dropout}"
+            raise ValueError(
+                f"{name} is for the scores or weights of scaled dot-product attention, and a "
+                "mechanism has taken its place; leave one of the two out"
+            )
 
     @classmethod
     def from_torch(cls, module: nn.MultiheadAttention) -> "MultiHeadAttention":
@@ -165,13 +193,10 @@ class MultiHeadAttention(nn.Module):
         return f"d_model={self.d_model}, n_heads={self.n_heads}, dropout={self.dropout}"
 
 
-def require_shape(name: str, x: Tensor, shape: tuple[int, ...]) -> None:
-    """Require the shape of one number per head, or per head, query and key.
-
-    A size of 1 would broadcast, and give every head the same.
-    """
+def require_shape(name: str, x: Tensor, shape: tuple[int, ...], axes: str) -> None:
+    """Require exactly this shape: a size of 1 would broadcast, and give every head the same."""
     if x.shape != shape:
-        axes = ("heads", "query", "key")[: len(shape)]
         raise ValueError(
-            f"{name} must have shape ({', '.join(axes)}) = {shape}, got {tuple(x.shape)}"
+            f"{name} must have shape ({', '.join(axes.split())}) = {tuple(shape)}, "
+            f"got {tuple(x.shape)}"
         )
