@@ -9,7 +9,8 @@ random order, so that a machine that slows down slows all; medians are printed, 
 dense attention are taken within the round. Peak memory is what a process of its own needs above
 inputs, masks and random matrices. A mechanism skips a size for which it is expected to need more
 than 60 seconds or 12 GB, going on as between the two sizes before. `--page` puts the run on the
-book's page: it writes benchmarks/family.json, and from it book/measured.inc and book/measured.png.
+book's page and into the chapters: it writes src/attention/cost/measured.json, and from it
+book/measured.inc and book/measured.png.
 """
 
 import argparse
@@ -30,6 +31,7 @@ import torch.nn.functional as F
 from attention.cached.grouped_query import grouped_attention
 from attention.dot_product import scaled_dot_product_attention
 from attention.heads import merge_heads
+from attention.linear.delta_rule import gated_delta_rule
 from attention.linear.linear_transformer import linear_attention
 from attention.linear.linformer import linformer_attention
 from attention.linear.performer import orthogonal_projection, performer_attention
@@ -95,6 +97,13 @@ def features(attend, n_rows):
     return prepare
 
 
+def delta(query, key, value):
+    """Keys of length 1, and gates of every token between 1/2 and 1."""
+    key = F.normalize(key, dim=-1)
+    beta, alpha = 0.5 + torch.rand(2, *query.shape[:-1], device=query.device) / 2
+    return lambda: gated_delta_rule(query, key, value, beta, alpha)
+
+
 def linformer(query, key, value):
     E_and_F = torch.randn(2, 256, query.shape[2], device=query.device) / math.sqrt(query.shape[2])
     return lambda: linformer_attention(query, key, value, *E_and_F)
@@ -147,6 +156,7 @@ MECHANISMS = {
     "fixed, √n": rows(fixed_attention),
     "linear": plain(linear_attention),
     "linear, causal": plain(linear_attention, causal=True),
+    "gated delta rule": delta,
     "Performer, 256 features": features(performer_attention, 256),
     "random features, 256": features(random_feature_attention, 128),
     "Linformer, 256 mixtures": linformer,

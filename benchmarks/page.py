@@ -1,4 +1,4 @@
-"""The tables and the picture of the reference's section "Measured", from `benchmarks/family.json`.
+"""The tables and the picture of the reference's section "Measured", from attention.cost's numbers.
 
     python -m benchmarks.page
 
@@ -12,7 +12,7 @@ import math
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-NUMBERS = ROOT / "benchmarks" / "family.json"
+NUMBERS = ROOT / "src" / "attention" / "cost" / "measured.json"
 PAGE, PICTURE = ROOT / "book" / "measured.inc", ROOT / "book" / "measured.png"
 # What the picture shows, with the marker and the dashes by which a line is known without colour.
 DRAWN = {
@@ -111,7 +111,8 @@ def write(numbers):
     ]
     slopes = "; ".join(f"{name}: {exponents[name]:.2f}" for name in DRAWN)
     PAGE.write_text(
-        "% Written by python -m benchmarks.page from benchmarks/family.json: not by hand.\n\n"
+        "% Written by python -m benchmarks.page from src/attention/cost/measured.json, "
+        "not by hand.\n\n"
         f"Measured with {numbers['setting']}.\n\n"
         f":::{{figure}} {PICTURE.name}\n:width: 460px\n:class: no-scaled-link\n"
         f":alt: Seconds over tokens, both axes logarithmic. The lines' slopes: {slopes}.\n\n"

@@ -2,10 +2,17 @@
 
 from attention.cached.grouped_query import GroupedQueryAttention, grouped_attention
 from attention.cached.key_value_cache import KeyValueCache
+from attention.cached.latent import LatentAttention, LatentCache
 from attention.dot_product import fused_attention, scaled_dot_product_attention
 from attention.embedding import SinusoidalPositionalEncoding, TokenEmbedding
 from attention.example import SENTENCES, RunningExample, running_example
 from attention.heads import merge_heads, split_heads
+from attention.linear.delta_rule import (
+    GatedDeltaNetAttention,
+    decayed_linear_attention,
+    gated_delta_rule,
+    gated_delta_rule_step,
+)
 from attention.linear.feature_maps import kernel_attention
 from attention.linear.linear_transformer import (
     elu_plus_one,
@@ -35,6 +42,7 @@ from attention.sparse.fixed import fixed_attention, fixed_mask
 from attention.sparse.global_tokens import global_mask
 from attention.sparse.hashing import ReformerAttention, lsh_attention, lsh_buckets
 from attention.sparse.random_keys import draw_random_keys, random_mask
+from attention.sparse.sinks import RollingCache, sink_mask
 from attention.sparse.strided import strided_attention, strided_mask
 from attention.sparse.union import sparse_attention
 from attention.sparse.window import sliding_window_mask
@@ -57,8 +65,11 @@ __all__ = [
     "EncoderDecoder",
     "EncoderLayer",
     "FeedForward",
+    "GatedDeltaNetAttention",
     "GroupedQueryAttention",
     "KeyValueCache",
+    "LatentAttention",
+    "LatentCache",
     "LearnedPositions",
     "LinearBias",
     "LinformerAttention",
@@ -71,6 +82,7 @@ __all__ = [
     "QKNorm",
     "QKSequential",
     "ReformerAttention",
+    "RollingCache",
     "Rotary",
     "RunningExample",
     "SinusoidalPositionalEncoding",
@@ -79,12 +91,15 @@ __all__ = [
     "Vocabulary",
     "attend_in_blocks",
     "causal_mask",
+    "decayed_linear_attention",
     "draw_random_keys",
     "elu_plus_one",
     "fixed_attention",
     "fixed_mask",
     "fourier_features",
     "fused_attention",
+    "gated_delta_rule",
+    "gated_delta_rule_step",
     "global_mask",
     "grouped_attention",
     "kernel_attention",
@@ -102,6 +117,7 @@ __all__ = [
     "random_mask",
     "running_example",
     "scaled_dot_product_attention",
+    "sink_mask",
     "sliding_window_mask",
     "sparse_attention",
     "split_heads",

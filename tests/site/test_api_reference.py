@@ -17,7 +17,7 @@ def test_signatures_read_as_the_code_does(visit, site):
     with visit(f"{site}/{PAGE}") as v:
         text = v.page.evaluate(SIGNATURE, "attention.GroupedQueryAttention.forward")
     assert 'query: Float[Tensor, "batch query d_model"],' in text
-    assert "cache: KeyValueCache | None = None," in text
+    assert "cache: KeyValueCache | RollingCache | None = None," in text
     assert text.endswith('Float[Tensor, "batch heads query _"] | None]')
 
 

@@ -55,6 +55,14 @@ def hashed(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
     return a.lsh_attention(query, value, buckets, mask, chunk_length=4)
 
 
+def gates(query: object) -> tuple[Tensor, Tensor]:
+    """β and α of the delta rule, numbers that every dtype holds exactly."""
+    x = well_formed(query)
+    beta, alpha = torch.tensor([[0.125, 0.25, 0.0625], [1.0, 0.5, 0.875]], dtype=x.dtype)
+    tokens = torch.arange(x.shape[2]) % 3
+    return beta[tokens][None, None], alpha[tokens][None, None]
+
+
 def one_token(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
     """The recurrent form of linear attention, token by token."""
     state, outputs = None, []
@@ -101,11 +109,27 @@ FUNCTIONS = {
     "random_feature_attention": Function(
         lambda q, k, v, mask=None: a.random_feature_attention(q, k, v, PROJECTION, mask),
     ),
+    "decayed_linear_attention": Function(
+        lambda q, k, v, mask=None: a.decayed_linear_attention(q, k, v, gates(q)[1], mask, chunk=4)[
+            0
+        ],
+        causal=True,
+    ),
+    "gated_delta_rule": Function(
+        lambda q, k, v, mask=None: a.gated_delta_rule(q, k, v, *gates(q), mask, chunk=4)[0],
+        causal=True,
+    ),
     "linformer_attention": Function(
         lambda q, k, v, mask=None: a.linformer_attention(q, k, v, *mixtures(q), mask),
     ),
     "sparse_attention": Function(
         lambda *qkvm: a.sparse_attention(*qkvm, window=4, global_tokens=[2], block=4),
+    ),
+    "sparse_attention, sinks": Function(
+        lambda *qkvm: a.sparse_attention(
+            *qkvm, window=3, global_tokens=range(2), causal=True, block=4
+        ),
+        causal=True,
     ),
     "strided_attention": Function(
         lambda *qkvm: a.strided_attention(*qkvm, stride=3),
@@ -174,6 +198,10 @@ MODULES = {
     "GroupedQueryAttention, causal": Module(
         lambda: a.GroupedQueryAttention(**SIZES, n_kv_heads=2), tokens, FUSED | {"causal": True}
     ),
+    "LatentAttention": Module(lambda: a.LatentAttention(**SIZES, d_latent=5), tokens),
+    "LatentAttention, causal": Module(
+        lambda: a.LatentAttention(**SIZES, d_latent=5), tokens, FUSED | {"causal": True}
+    ),
     "FeedForward": Module(lambda: a.FeedForward(D_MODEL, 16), tokens),
     "EncoderLayer": Module(lambda: a.EncoderLayer(**LAYER), tokens),
     "Encoder": Module(lambda: a.Encoder(**LAYER, n_layers=2, norm_first=True), tokens),
@@ -189,6 +217,7 @@ MODULES = {
     "PerformerAttention": Module(
         lambda: a.PerformerAttention(**SIZES, n_features=8, causal=True), tokens
     ),
+    "GatedDeltaNetAttention": Module(lambda: a.GatedDeltaNetAttention(**SIZES), tokens),
     "ReformerAttention": Module(
         lambda: a.ReformerAttention(**SIZES, n_buckets=4, n_rounds=2, chunk_length=4), tokens
     ),
@@ -216,9 +245,11 @@ MODULES = {
 # What takes no queries and keys. `KeyValueCache` and the step of linear attention are tried apart.
 OTHERS = {
     *("KeyValueCache", "RunningExample", "SENTENCES", "TransformerOutput", "Vocabulary"),
+    *("LatentCache", "RollingCache", "sink_mask"),
     *("causal_mask", "draw_random_keys", "elu_plus_one", "fixed_mask", "fourier_features"),
     *("global_mask", "lsh_buckets", "merge_heads", "orthogonal_projection", "padding_mask"),
     *("positive_features", "random_mask", "running_example", "sliding_window_mask"),
     *("LinearBias", "QKNorm", "QKSequential", "Rotary"),  # parts of MultiHeadAttention
     *("split_heads", "strided_mask", "tokenize", "linear_attention_step"),
+    "gated_delta_rule_step",
 }

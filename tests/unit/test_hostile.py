@@ -252,7 +252,8 @@ OWN = {
     "a cache of another kind": (
         lambda: GroupedQueryAttention(D_MODEL, HEADS, 2)(vectors(1), cache=(TOKEN, TOKEN)),
         TypeError,
-        "cache must be a KeyValueCache or None, got tuple; new_cache(batch, max_length) makes one",
+        "cache must be a KeyValueCache, a RollingCache or None, got tuple; "
+        "new_cache(batch, max_length) makes a KeyValueCache",
     ),
     "a cache of another dtype": (
         lambda: cache(dtype=torch.float64).append(TOKEN, TOKEN),

@@ -24,6 +24,8 @@ LISTED = re.findall(r"^\.\. auto(?:class|function):: (\S+)$", PAGES, re.M)
 RESULTS = {  # what a function returns
     "attention.RunningExample",
     "attention.TransformerOutput",
+    "attention.cost.caches.CacheSizes",
+    "attention.cost.measured.Measured",
     "attention.trained.grammar.Batch",
     "attention.trained.grammar.Sentence",
     "attention.trained.model.Answer",

@@ -61,6 +61,7 @@ def _fresh():
     torch.manual_seed(0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ONE_GRAPH)
 def test_a_module_compiles_to_one_graph(unchecked, name):
     """For one length and, in the same program, for another."""
@@ -80,6 +81,7 @@ def test_a_function_compiles_to_one_graph(unchecked, name):
     assert_close(compiled(query, key, value), call(query, key, value))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ONE_GRAPH)
 def test_a_module_is_exported_with_an_open_length(unchecked, name):
     row = unchecked.MODULES[name]

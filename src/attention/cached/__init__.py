@@ -1,1 +1,1 @@
-"""Writing one token at a time: the key-value cache, and fewer heads of keys and values."""
+"""Writing one token at a time: the key-value cache, and fewer keys and values in it."""

@@ -28,6 +28,7 @@ from attention.dot_product import attend, attend_fused
 from attention.heads import merge, split
 from attention.masks import with_causal
 from attention.multihead import MultiHeadAttention
+from attention.sparse.sinks import RollingCache
 
 
 def grouped_attention(
@@ -185,7 +186,7 @@ class GroupedQueryAttention(nn.Module):
         mask: Bool[Tensor, "..."] | None = None,
         *,
         causal: bool = False,
-        cache: KeyValueCache | None = None,
+        cache: KeyValueCache | RollingCache | None = None,
         need_weights: bool = True,
     ) -> tuple[Float[Tensor, "batch query d_model"], Float[Tensor, "batch heads query _"] | None]:
         """Attend from every query to the keys.
@@ -198,7 +199,8 @@ class GroupedQueryAttention(nn.Module):
             causal: as in `MultiHeadAttention.forward`.
             cache: takes the keys and values of these tokens, which then attend to all that it
                 holds. The axis `key` of the weights and of the mask counts all of them. Pass
-                causal=True with several tokens; one alone has no future to hide.
+                causal=True with several tokens; one alone has no future to hide. A `RollingCache`
+                keeps the last tokens and the first, and takes no mask.
             need_weights: as in `MultiHeadAttention.forward`.
 
         Returns:
@@ -206,13 +208,19 @@ class GroupedQueryAttention(nn.Module):
 
         Raises:
             ValueError, TypeError: as `MultiHeadAttention.forward` and `KeyValueCache.append` do,
-                and for a cache in cross-attention. A call that is refused leaves the cache as it
-                was.
+                and for a cache in cross-attention and a mask beside a `RollingCache`. A call that
+                is refused leaves the cache as it was.
         """
-        if not isinstance(cache, KeyValueCache | None):
+        if not isinstance(cache, KeyValueCache | RollingCache | None):
             raise TypeError(
-                f"cache must be a KeyValueCache or None, got {type(cache).__name__}; "
-                "new_cache(batch, max_length) makes one"
+                "cache must be a KeyValueCache, a RollingCache or None, got "
+                f"{type(cache).__name__}; new_cache(batch, max_length) makes a KeyValueCache"
+            )
+        if isinstance(cache, RollingCache) and mask is not None:
+            raise ValueError(
+                "a RollingCache takes no mask: it drops tokens, and its keys stand in no order, so "
+                "that a mask's columns would hide others than they mean; call without mask, with "
+                "causal=True for several tokens, or with a KeyValueCache"
             )
         if cache is not None and not (key is None and value is None):
             raise ValueError(

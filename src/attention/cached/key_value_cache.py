@@ -13,6 +13,30 @@ from torch import Tensor
 from attention.arguments import require_size, require_vectors
 
 
+def require_new_tokens(key: Tensor, value: Tensor, keys: Tensor) -> None:
+    """Require keys and values that a cache of such `keys` can take, however many tokens."""
+    batch, n_kv_heads, _, d_key = keys.shape
+    for name, x in (("key", key), ("value", value)):
+        require_vectors(name, x, "batch kv_heads new d_key")
+        expected = (batch, n_kv_heads, key.shape[2], d_key)
+        if x.shape != expected:
+            raise ValueError(
+                f"{name} has shape (batch, kv_heads, new, d_key) = {tuple(x.shape)}, and this "
+                f"cache takes {expected}; a cache belongs to one layer and one batch, so make "
+                "another for these"
+            )
+        if x.dtype != keys.dtype:
+            raise TypeError(
+                f"{name} is {x.dtype}, and this cache holds {keys.dtype}; "
+                f"make it with dtype={x.dtype}"
+            )
+        if x.requires_grad and torch.is_grad_enabled():
+            raise ValueError(
+                f"{name} asks for gradients, which a cache cannot give; decode inside "
+                "torch.no_grad(), and train without a cache, on the whole sequence"
+            )
+
+
 class KeyValueCache:
     """The keys and values of one layer, in memory that is allocated once for max_length tokens.
 
@@ -90,26 +114,7 @@ class KeyValueCache:
         Cost:
             O(new · kv_heads · d_key).
         """
-        batch, n_kv_heads, _, d_key = self.keys.shape
-        for name, x in (("key", key), ("value", value)):
-            require_vectors(name, x, "batch kv_heads new d_key")
-            expected = (batch, n_kv_heads, key.shape[2], d_key)
-            if x.shape != expected:
-                raise ValueError(
-                    f"{name} has shape (batch, kv_heads, new, d_key) = {tuple(x.shape)}, and this "
-                    f"cache takes {expected}; a cache belongs to one layer and one batch, so make "
-                    "another for these"
-                )
-            if x.dtype != self.keys.dtype:
-                raise TypeError(
-                    f"{name} is {x.dtype}, and this cache holds {self.keys.dtype}; "
-                    f"make it with dtype={x.dtype}"
-                )
-            if x.requires_grad and torch.is_grad_enabled():
-                raise ValueError(
-                    f"{name} asks for gradients, which a cache cannot give; decode inside "
-                    "torch.no_grad(), and train without a cache, on the whole sequence"
-                )
+        require_new_tokens(key, value, self.keys)
         start, stop = self.length, self.length + key.shape[2]
         if stop > self.max_length:
             raise ValueError(

@@ -102,6 +102,29 @@ def grouped_query(n: int, d_model: int, n_heads: int, n_kv_heads: int) -> Cost:
     )
 
 
+def latent(n: int, d_model: int, n_heads: int, d_latent: int) -> Cost:
+    """`LatentAttention` of n tokens: the mixing of `multi_head`, d_latent numbers kept per token.
+
+    Counted is a whole sequence, through keys and values. For one token more the absorbed form takes
+    2 · n · n_heads · d_latent multiply-adds of mixing instead of 2 · n · d_model, and 2 · d_model ·
+    d_latent of projections for w_k and w_v, as ever.
+
+    Source:
+        Liu et al. 2024, §2.1.2 and table 1.
+
+    Example:
+        >>> from attention.cost.dense import latent, multi_head
+        >>> multi_head(4096, 512, 8).cache / latent(4096, 512, 8, d_latent=64).cache
+        16.0
+    """
+    require_size("d_latent", d_latent)
+    cost = multi_head(n, d_model, n_heads)
+    weights = 2 * d_model * d_model + 3 * d_model * d_latent  # w_q, w_o, w_down, w_k and w_v
+    return replace(
+        cost, projections=n * weights, parameters=weights + 2 * d_model, cache=n * d_latent
+    )
+
+
 def tiled(n: int, d_model: int, n_heads: int, tile: int) -> Cost:
     """`tiled_attention` of n tokens (FlashAttention-2): as much work as `multi_head`, O(n) memory.
 

@@ -1,8 +1,9 @@
 """What attention costs where it is approximated in a time that grows slower than n².
 
-Counted as in `attention.cost.dense`: linear attention, random features (Performer and Random
-Feature Attention), Linformer and LSH attention (Reformer). The projections W_q to W_o are those of
-multi-head attention, except in the Reformer, where queries and keys share one.
+Counted as in `attention.cost.dense`: linear attention, decay and the delta rule, random features
+(Performer and Random Feature Attention), Linformer and LSH attention (Reformer). The projections
+W_q to W_o are those of multi-head attention, except in the Reformer, where queries and keys share
+one.
 """
 
 from dataclasses import replace
@@ -29,6 +30,76 @@ def linear(n: int, d_model: int, n_heads: int) -> Cost:
     """
     cost = multi_head(n, d_model, n_heads)
     return with_features(cost, n, d_model, n_heads, d_model // n_heads)
+
+
+def decay(n: int, d_model: int, n_heads: int, chunk: int = 64) -> Cost:
+    """Causal linear attention with decay: O(n · d_model · (chunk + d_key)).
+
+    Half of the work within a chunk are its weights, half its sums; outside, half reads the state,
+    half writes it. The state of a head, d_key² numbers without a normaliser, is all that the next
+    token needs of the past. The chunks are taken one after the other. One constant α for each head
+    is assumed, as in RetNet: nothing is learned or computed for it.
+
+    Source:
+        Sun et al. 2023, §2.1.
+
+    Example:
+        >>> from attention.cost.dense import multi_head
+        >>> from attention.cost.linear import decay
+        >>> decay(n=4096, d_model=512, n_heads=8).mixing / multi_head(4096, 512, 8).mixing
+        0.03125
+        >>> decay(n=4096, d_model=512, n_heads=8).cache
+        32768
+    """
+    require_size("chunk", chunk)
+    cost, d_key = multi_head(n, d_model, n_heads), d_model // n_heads
+    state = n_heads * d_key * d_key
+    return replace(
+        cost,
+        mixing=2 * d_model * (pairs_in_chunks(n, chunk) + n * d_key),
+        memory=n_heads * min(chunk, n) ** 2 + state,
+        cache=state,
+        steps=-(-n // chunk),
+    )
+
+
+def gated_delta_rule(n: int, d_model: int, n_heads: int, chunk: int = 64) -> Cost:
+    """`GatedDeltaNetAttention`: `decay`, half as much again, and a triangular system per chunk.
+
+    More than decay it takes the products of the keys of a chunk with each other and with the state,
+    and the solution of the system, at half a product of two matrices. α and β are two projections
+    to n_heads numbers.
+
+    Source:
+        Yang, Kautz and Hatamizadeh 2024, §3.3.
+
+    Example:
+        >>> from attention.cost.linear import decay, gated_delta_rule
+        >>> gated_delta_rule(4096, 512, 8).mixing / decay(4096, 512, 8).mixing
+        1.623046875
+    """
+    cost, d_key = decay(n, d_model, n_heads, chunk), d_model // n_heads
+    pairs = pairs_in_chunks(n, chunk)
+    return replace(
+        cost,
+        projections=cost.projections + 2 * n * d_model * n_heads,
+        mixing=cost.mixing + d_model * (pairs + n * d_key + (pairs - n) // 2),
+        parameters=cost.parameters + 2 * n_heads * (d_model + 1) + n_heads,
+    )
+
+
+def pairs_in_chunks(n: int, chunk: int) -> int:
+    """How many pairs of tokens share a chunk; the last chunk may be shorter.
+
+    Source:
+        This book's count.
+
+    Example:
+        >>> from attention.cost.linear import pairs_in_chunks
+        >>> pairs_in_chunks(n=7, chunk=3)  # 9 + 9 + 1
+        19
+    """
+    return n // chunk * chunk**2 + (n % chunk) ** 2
 
 
 def random_features(n: int, d_model: int, n_heads: int, n_features: int) -> Cost:

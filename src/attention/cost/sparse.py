@@ -56,6 +56,32 @@ def sliding_window(
     return replace(cost, cache=2 * min(n, window) * d_model) if causal else cost
 
 
+def sinks(n: int, d_model: int, n_heads: int, window: int, n_sinks: int) -> Cost:
+    """A causal window that sees the first n_sinks tokens too: O(n · (window + n_sinks) · d_model).
+
+    The path is that of the window: nothing but sinks is reached through a sink. The cache does not
+    grow; `RollingCache` has room for one more token, the one that is being written.
+
+    Source:
+        Xiao et al. 2023, §3.2.
+
+    Example:
+        >>> from attention.cost.sparse import sinks, sliding_window
+        >>> cost = sinks(n=1004, d_model=512, n_heads=8, window=100, n_sinks=4)
+        >>> cost.path, sliding_window(1000, 512, 8, 100, causal=True).path
+        (10, 10)
+        >>> cost.cache == sinks(10**4, 512, 8, 100, 4).cache == 2 * (100 + 4) * 512
+        True
+    """
+    require_size("n", n)
+    require_size("window", window)
+    require_size("n_sinks", n_sinks, least=0)
+    pairs = sum(min(i, window) + 1 + min(max(0, i - window), n_sinks) for i in range(n))
+    path = max(1, -(-(n - 1 - n_sinks) // window))
+    cost = of_pairs(pairs, n, d_model, n_heads, path=path)
+    return replace(cost, cache=2 * min(n, window + n_sinks) * d_model)
+
+
 def global_tokens(n: int, d_model: int, n_heads: int, n_global: int) -> Cost:
     """All tokens see n_global tokens, and these see all: O(n · n_global · d_model), path 2.
 

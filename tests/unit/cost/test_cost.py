@@ -15,7 +15,13 @@ from attention import (
 )
 from attention.cached.grouped_query import GroupedQueryAttention
 from attention.cached.key_value_cache import KeyValueCache
+from attention.cached.latent import LatentAttention, LatentCache
 from attention.cost import dense, linear, recurrent, sparse
+from attention.linear.delta_rule import (
+    GatedDeltaNetAttention,
+    decayed_linear_attention,
+    gated_delta_rule,
+)
 from attention.linear.linear_transformer import linear_attention, linear_attention_step
 from attention.linear.linformer import LinformerAttention
 from attention.linear.performer import performer_attention
@@ -25,6 +31,7 @@ from attention.recurrent.luong import LuongAttention
 from attention.sparse.fixed import fixed_mask
 from attention.sparse.global_tokens import global_mask
 from attention.sparse.hashing import ReformerAttention
+from attention.sparse.sinks import RollingCache, sink_mask
 from attention.sparse.strided import strided_mask
 from attention.sparse.union import sparse_attention
 from attention.sparse.window import sliding_window_mask
@@ -97,6 +104,11 @@ PATTERNS = {
         lambda n: sliding_window_mask(n, 3, causal=True),
         True,
     ),
+    "sinks": (
+        lambda n: sparse.sinks(n, 8, 2, window=3, n_sinks=2),
+        lambda n: sink_mask(n, 3, 2),
+        True,
+    ),
     "global": (
         lambda n: sparse.global_tokens(n, 8, 2, 2),
         lambda n: global_mask(n, range(min(2, n))),
@@ -149,6 +161,7 @@ MODULES = {
     "multi-head": (MultiHeadAttention(16, 4), (X,), dense.multi_head(48, 16, 4)),
     "grouped-query": (GroupedQueryAttention(16, 4, 2), (X,), dense.grouped_query(48, 16, 4, 2)),
     "multi-query": (GroupedQueryAttention(16, 4, 1), (X,), dense.grouped_query(48, 16, 4, 1)),
+    "latent": (LatentAttention(16, 4, 6), (X,), dense.latent(48, 16, 4, 6)),
     "convolutional": (
         nn.Conv1d(16, 16, 3, padding="same"),
         (X.mT,),
@@ -248,10 +261,42 @@ def test_attention_through_features():
     assert measured + sums(20) == 2 * (counted.mixing - 2 * 48 * 16 * 20)
 
 
+@pytest.mark.parametrize("chunk", [1, 20, 48, 64])
+def test_decay_and_the_delta_rule(chunk):
+    """torch does not count the triangular systems: row i of a chunk takes i rows off."""
+    one, counted = torch.ones(1, 1, 1), linear.decay(48, 16, 4, chunk)
+    _, state = decayed_linear_attention(*[HEADS] * 3, one, chunk=chunk)
+    assert state.numel() == counted.cache
+    measured = flops(lambda: decayed_linear_attention(*[HEADS] * 3, one, chunk=chunk))
+    assert measured == 2 * counted.mixing
+    counted = linear.gated_delta_rule(48, 16, 4, chunk)
+    solved = sum(t % chunk for t in range(48)) * 16
+    measured = flops(lambda: gated_delta_rule(*[HEADS] * 3, one, chunk=chunk))
+    assert measured + 2 * solved == 2 * counted.mixing
+    assert counted.cache == state.numel()
+
+
+def test_the_layer_of_the_delta_rule():
+    module, counted = GatedDeltaNetAttention(16, 4), linear.gated_delta_rule(48, 16, 4)
+    assert sum(w.numel() for w in module.parameters()) == counted.parameters
+    assert flops(lambda: module(X)) + 2 * 16 * 48 * 47 // 2 == counted.flops
+
+
 @pytest.mark.parametrize("n_kv_heads", [1, 2, 4])
 def test_the_cache_is_as_large_as_the_key_value_cache(n_kv_heads):
     cache = KeyValueCache(1, n_kv_heads, 48, 4, dtype=torch.float16)
     assert 2 * dense.grouped_query(48, 16, 4, n_kv_heads).cache == cache.nbytes
+
+
+@pytest.mark.parametrize("n_sinks", [0, 4])
+def test_a_rolling_cache_has_room_for_what_is_kept_and_the_new_token(n_sinks):
+    cache = RollingCache(1, 4, window=9, n_sinks=n_sinks, d_key=4, dtype=torch.float16)
+    assert 2 * (sparse.sinks(48, 16, 4, 9, n_sinks).cache + 2 * 16) == cache.nbytes
+
+
+def test_the_cache_of_latent_attention_is_as_large_as_the_latent_cache():
+    cache = LatentCache(1, 48, 6, dtype=torch.float16)
+    assert 2 * dense.latent(48, 16, 4, 6).cache == cache.nbytes
 
 
 MIXINGS = {
@@ -297,6 +342,8 @@ def test_approximations_grow_as_they_say():
         return count(16384).mixing / count(8192).mixing
 
     assert grows(lambda n: linear.linear(n, 512, 8)) == 2
+    assert grows(lambda n: linear.decay(n, 512, 8)) == 2
+    assert grows(lambda n: linear.gated_delta_rule(n, 512, 8)) == 2
     assert grows(lambda n: linear.random_features(n, 512, 8, 256)) == 2
     assert grows(lambda n: linear.linformer(n, 512, 8, 256)) == 2
     fixed = {"n_buckets": 64, "n_rounds": 2, "chunk_length": 64}
@@ -317,6 +364,7 @@ WRONG = {
         lambda: dense.grouped_query(10, 8, 4, 3),
         "n_kv_heads=3 does not divide n_heads=4; it can be 1, 2 or 4",
     ),
+    "no latent row": (lambda: dense.latent(10, 8, 4, 0), "d_latent must be at least 1, got 0"),
     "a convolution of one position": (
         lambda: dense.convolutional(10, 8, 1),
         "kernel_size must be at least 2, got 1",
@@ -339,6 +387,7 @@ WRONG = {
         lambda: sparse.fixed(10, 8, 2, stride=3, summary=4),
         "summary=4 keys do not fit in a row of stride=3 keys",
     ),
+    "no chunk": (lambda: linear.gated_delta_rule(10, 8, 2, 0), "chunk must be at least 1, got 0"),
     "a sequence longer than max_length": (
         lambda: linear.linformer(10, 8, 2, 4, max_length=9),
         "max_length must be at least 10, got 9",

@@ -146,6 +146,7 @@ def test_only_distances_matter_to_rotary_and_linear_bias():
         assert same == (scheme in ("rotary", "linear bias")), scheme
 
 
+@pytest.mark.slow
 def test_two_are_learned_from_scratch():
     """In a process without the signature checks, which would take most of the time."""
     train_two = """

@@ -187,6 +187,7 @@ def test_the_running_example_is_answered():
     assert VOCABULARY.decode(answer.whom.argmax(-1)) == ["cat", "ball", NOBODY]
 
 
+@pytest.mark.slow
 def test_two_heads_learn_it_from_scratch():
     """In a process without the signature checks, which would take most of the time."""
     train_one = """

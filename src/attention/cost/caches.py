@@ -1,0 +1,149 @@
+"""How large the cache of a well-known model is.
+
+`MODELS` names decoders of the four kinds: multi-head, multi-query, grouped-query and latent
+attention. A layer keeps 2 · n_kv_heads · d_key numbers for each token, and with latent attention
+d_latent + d_rotary instead: the latent row, and the key that carries the positions for all heads.
+A model keeps as many times more as it has layers. It reads all of this for every token that it
+writes, and holds it for every sequence that it writes at a time.
+
+What is counted are numbers. How many bytes one takes is a matter of the program that runs the
+model: 2 in float16 and bfloat16, less where a cache is quantised.
+"""
+
+from typing import NamedTuple
+
+from attention.arguments import require_size
+
+
+class CacheSizes(NamedTuple):
+    """What decides how large a model's cache is, and where that was read.
+
+    Attributes:
+        layers: how many layers have a cache.
+        n_heads: how many heads of queries a layer has. The cache does not depend on it.
+        n_kv_heads: how many heads of keys and values are kept; with latent attention none.
+        d_key: the width of a head.
+        source: the paper, and the model's published configuration.
+        d_latent: the width of the latent row.
+        d_rotary: the width of the rotary key that stands beside the latent row.
+        window: how many tokens are kept at most, where each sees a window of the past alone.
+    """
+
+    layers: int
+    n_heads: int
+    n_kv_heads: int
+    d_key: int
+    source: str
+    d_latent: int = 0
+    d_rotary: int = 0
+    window: int | None = None
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers one layer keeps for one token."""
+        return 2 * self.n_kv_heads * self.d_key + self.d_latent + self.d_rotary
+
+
+MODELS = {
+    "GPT-2": CacheSizes(
+        layers=12,
+        n_heads=12,
+        n_kv_heads=12,
+        d_key=64,
+        source="Radford et al. 2019, table 2; github.com/openai/gpt-2, src/model.py",
+    ),
+    "GPT-2 XL": CacheSizes(
+        layers=48,
+        n_heads=25,
+        n_kv_heads=25,
+        d_key=64,
+        source="Radford et al. 2019, table 2; huggingface.co/openai-community/gpt2-xl, config.json",
+    ),
+    "Llama 2 7B": CacheSizes(
+        layers=32,
+        n_heads=32,
+        n_kv_heads=32,
+        d_key=128,
+        source="Touvron et al. 2023; huggingface.co/meta-llama/Llama-2-7b-hf, config.json",
+    ),
+    # Its configuration says 71 for the heads of keys, and beside it that the attention is
+    # multi-query, which counts.
+    "Falcon 7B": CacheSizes(
+        layers=32,
+        n_heads=71,
+        n_kv_heads=1,
+        d_key=64,
+        source="Almazrouei et al. 2023; huggingface.co/tiiuae/falcon-7b, config.json",
+    ),
+    "Llama 2 70B": CacheSizes(
+        layers=80,
+        n_heads=64,
+        n_kv_heads=8,
+        d_key=128,
+        source="Touvron et al. 2023; huggingface.co/meta-llama/Llama-2-70b-hf, config.json",
+    ),
+    "Mistral 7B": CacheSizes(
+        layers=32,
+        n_heads=32,
+        n_kv_heads=8,
+        d_key=128,
+        source="Jiang et al. 2023, table 1; huggingface.co/mistralai/Mistral-7B-v0.1, config.json",
+        window=4096,
+    ),
+    "Llama 3 8B": CacheSizes(
+        layers=32,
+        n_heads=32,
+        n_kv_heads=8,
+        d_key=128,
+        source="Dubey et al. 2024, table 3; huggingface.co/meta-llama/Meta-Llama-3-8B, config.json",
+    ),
+    "DeepSeek-V2": CacheSizes(
+        layers=60,
+        n_heads=128,
+        n_kv_heads=0,
+        d_key=128,
+        source="Liu et al. 2024, §3.1.2; github.com/deepseek-ai/DeepSeek-V3, config_236B.json",
+        d_latent=512,
+        d_rotary=64,
+    ),
+}
+
+
+def cache_bytes(model: CacheSizes, length: int = 1, *, bytes_per_number: int = 2) -> int:
+    """How many bytes the cache of a model takes for one sequence.
+
+    Args:
+        model: one of `MODELS`, or sizes of your own.
+        length: how many tokens the sequence has; unless given one, for the bytes per token. A model
+            with a window keeps no more than that many.
+        bytes_per_number: 2 for float16 and bfloat16.
+
+    Returns:
+        layers · numbers · length · bytes_per_number.
+
+    Raises:
+        ValueError, TypeError: for a length or bytes_per_number that is no whole number above 0.
+
+    Source:
+        Shazeer 2019, §3, Ainslie et al. 2023, §2.2, and Liu et al. 2024, table 1, for what a layer
+        keeps; Jiang et al. 2023, §2, for the window.
+
+    Example:
+        >>> from attention.cost.caches import MODELS, cache_bytes
+        >>> for name, model in MODELS.items():
+        ...     print(f"{name:<11} {cache_bytes(model) / 2**10:5} KiB per token")
+        GPT-2        36.0 KiB per token
+        GPT-2 XL    300.0 KiB per token
+        Llama 2 7B  512.0 KiB per token
+        Falcon 7B     8.0 KiB per token
+        Llama 2 70B 320.0 KiB per token
+        Mistral 7B  128.0 KiB per token
+        Llama 3 8B  128.0 KiB per token
+        DeepSeek-V2  67.5 KiB per token
+        >>> cache_bytes(MODELS["Llama 2 7B"], 4096) / 2**30  # GiB
+        2.0
+    """
+    require_size("length", length)
+    require_size("bytes_per_number", bytes_per_number)
+    kept = length if model.window is None else min(length, model.window)
+    return model.layers * model.numbers * kept * bytes_per_number

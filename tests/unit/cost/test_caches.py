@@ -1,0 +1,88 @@
+"""The caches of well-known models beside this book's caches, and beside what papers say of them."""
+
+import re
+
+import pytest
+import torch
+
+from attention import GroupedQueryAttention, KeyValueCache, LatentCache
+from attention.cost import dense
+from attention.cost.caches import MODELS, CacheSizes, cache_bytes
+
+# The width that the papers and configurations give; a head is that divided by their number.
+D_MODEL = {
+    "GPT-2": 768,
+    "GPT-2 XL": 1600,
+    "Llama 2 7B": 4096,
+    "Falcon 7B": 4544,
+    "Llama 2 70B": 8192,
+    "Mistral 7B": 4096,
+    "Llama 3 8B": 4096,
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_bytes_are_those_of_the_books_caches(name):
+    """Made on the meta device, which takes no memory."""
+    model, half = MODELS[name], {"dtype": torch.float16, "device": "meta"}
+    if model.d_latent:
+        cache = LatentCache(1, 1000, model.d_latent + model.d_rotary, **half)
+    else:
+        cache = KeyValueCache(1, model.n_kv_heads, 1000, model.d_key, **half)
+    assert cache_bytes(model, 1000) == model.layers * cache.nbytes
+    assert cache_bytes(model) * 1000 == cache_bytes(model, 1000)
+    assert cache_bytes(model, 1000, bytes_per_number=1) * 2 == cache_bytes(model, 1000)
+
+
+@pytest.mark.parametrize("name", D_MODEL)
+def test_the_heads_fill_the_width(name):
+    model = MODELS[name]
+    assert model.n_heads * model.d_key == D_MODEL[name]
+    with torch.device("meta"):
+        layer = GroupedQueryAttention(D_MODEL[name], model.n_heads, model.n_kv_heads)
+    assert layer.d_key == model.d_key
+    count = dense.grouped_query(100, D_MODEL[name], model.n_heads, model.n_kv_heads)
+    assert count.cache == 100 * model.numbers
+
+
+def test_what_papers_say_of_them():
+    """Liu et al. 2024, table 1: as much as 2.25 groups, 9/2 · d_key numbers."""
+    latent = MODELS["DeepSeek-V2"]
+    assert latent.numbers == 9 * latent.d_key // 2 == 2.25 * 2 * latent.d_key
+    # Ainslie et al. 2023, §2.2: a group keeps n_heads / n_kv_heads times less.
+    grouped = MODELS["Llama 2 70B"]
+    assert grouped._replace(n_kv_heads=64).numbers == 8 * grouped.numbers
+    # Jiang et al. 2023, §2: at 32,000 tokens the window's cache is 8 times smaller.
+    windowed = MODELS["Mistral 7B"]
+    assert cache_bytes(windowed._replace(window=None), 32 * 1024) == 8 * cache_bytes(
+        windowed, 32 * 1024
+    )
+
+
+def test_a_window_keeps_no_more():
+    model = MODELS["Mistral 7B"]
+    assert cache_bytes(model, 4095) == 4095 * cache_bytes(model)
+    assert cache_bytes(model, 4096) == cache_bytes(model, 4097) == 4096 * cache_bytes(model)
+
+
+def test_sizes_of_your_own():
+    book = CacheSizes(layers=2, n_heads=4, n_kv_heads=4, d_key=8, source="this book")
+    assert book.numbers == 64
+    assert cache_bytes(book, 10, bytes_per_number=4) == 2 * 64 * 10 * 4
+
+
+def test_every_row_says_where_it_was_read():
+    """A paper, and the file that the model is published with."""
+    for model in MODELS.values():
+        assert re.search(
+            r" 20\d\d.*; (github\.com|huggingface\.co)/\S+, \S+\.(json|py)$", model.source
+        )
+
+
+@pytest.mark.usefixtures("as_a_reader")
+def test_bad_input():
+    model = MODELS["GPT-2"]
+    with pytest.raises(ValueError, match=r"^length must be at least 1, got 0$"):
+        cache_bytes(model, 0)
+    with pytest.raises(TypeError, match=r"^bytes_per_number must be an int, got 0\.5"):
+        cache_bytes(model, bytes_per_number=0.5)

@@ -1,0 +1,494 @@
+import re
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn import functional as F
+
+from attention import causal_mask, merge_heads, padding_mask, split_heads
+from attention.linear.delta_rule import (
+    GatedDeltaNetAttention,
+    decayed_linear_attention,
+    gated_delta_rule,
+    gated_delta_rule_step,
+)
+from attention.linear.feature_maps import kernel_attention
+from tests.unit.cases import assert_close, gradients, randomise
+from tests.unit.sparse.cases import LargestTensor, paddings, qkv
+
+BATCH, HEADS, D_KEY, D_VALUE = 2, 2, 3, 4  # as qkv makes them
+
+
+def gates(seq, *, shape=None, seed=1):
+    """β and α between 0 and 1, in float64."""
+    rng = torch.Generator().manual_seed(seed)
+    shape = (BATCH, HEADS, seq) if shape is None else shape
+    return [torch.rand(shape, dtype=torch.float64, generator=rng).requires_grad_() for _ in "βα"]
+
+
+def with_unit_keys(inputs):
+    query, key, value = inputs
+    return [query, F.normalize(key.detach(), dim=-1).requires_grad_(), value]
+
+
+def a_state(seed=2):
+    rng = torch.Generator().manual_seed(seed)
+    shape = (BATCH, HEADS, D_KEY, D_VALUE)
+    return torch.randn(shape, dtype=torch.float64, generator=rng).requires_grad_()
+
+
+def in_a_loop(query, key, value, beta, alpha, padding=None, state=None):
+    """The papers' recurrence, one batch, head and token at a time, with values in the state's rows.
+
+    S (α (I - β k kᵀ)) + β v kᵀ; without β, α S + v kᵀ. A token of padding leaves S as it was.
+    """
+    batch, heads, seq, d_key = query.shape
+    whole = torch.ones(batch, heads, seq, dtype=query.dtype)
+    keeps = whole == 1
+    if padding is not None:
+        keeps = (padding & torch.ones(batch, heads, 1, seq, dtype=torch.bool))[:, :, 0]
+    alpha = whole if alpha is None else alpha * whole
+    beta = None if beta is None else beta * whole
+    outputs, states = [], []
+    for b in range(batch):
+        for h in range(heads):
+            S = torch.zeros(value.shape[-1], d_key, dtype=query.dtype)
+            if state is not None:
+                S = state[b, h].T
+            for t in range(seq):
+                q, k, v = query[b, h, t], key[b, h, t], value[b, h, t]
+                if beta is None:
+                    written = alpha[b, h, t] * S + torch.outer(v, k)
+                else:
+                    forgets = torch.eye(d_key) - beta[b, h, t] * torch.outer(k, k)
+                    written = S @ (alpha[b, h, t] * forgets) + beta[b, h, t] * torch.outer(v, k)
+                S = torch.where(keeps[b, h, t], written, S)
+                outputs.append(S @ q)
+            states.append(S.T)
+    d_value = value.shape[-1]
+    return (
+        torch.stack(outputs).view(batch, heads, seq, d_value),
+        torch.stack(states).view(batch, heads, d_key, d_value),
+    )
+
+
+def assert_equal_in_values_and_gradients(ours, theirs, leaves):
+    for actual, wanted in zip(ours, theirs, strict=True):
+        assert_close(actual, wanted)
+    found, expected = (gradients(list(outputs), leaves) for outputs in (ours, theirs))
+    for actual, wanted in zip(found, expected, strict=True):
+        assert_close(actual, wanted)
+
+
+LENGTHS = [(1, 64), (7, 3), (7, 7), (7, 64), (8, 4), (9, 1), (20, 6)]
+# The shapes that a gate may have; None is no α at all.
+GATES = {
+    "of each token": lambda seq: (BATCH, HEADS, seq),
+    "of each head": lambda seq: (1, HEADS, 1),
+    "of each position": lambda seq: (1, 1, seq),
+    "of each sentence": lambda seq: (BATCH, 1, 1),
+}
+
+
+@pytest.mark.parametrize("padding", list(paddings(1)))
+@pytest.mark.parametrize(("seq", "chunk"), LENGTHS)
+@pytest.mark.parametrize(("fades", "goes_on"), [(False, True), (True, False)])
+def test_the_gated_delta_rule_equals_a_loop(seq, chunk, padding, fades, goes_on):
+    inputs, padding, (beta, alpha) = with_unit_keys(qkv(seq)), paddings(seq)[padding], gates(seq)
+    alpha, state = alpha if fades else None, a_state() if goes_on else None
+    leaves = [x for x in (*inputs, beta, alpha, state) if x is not None]
+    before = [x.detach().clone() for x in leaves]
+    ours = gated_delta_rule(*inputs, beta, alpha, padding, chunk=chunk, state=state)
+    theirs = in_a_loop(*inputs, beta, alpha, padding, state)
+    assert_equal_in_values_and_gradients(ours, theirs, leaves)
+    assert all(torch.equal(x, y) for x, y in zip(leaves, before, strict=True))
+    if padding is not None and not padding.any():
+        assert goes_on or not ours[0].any()
+        assert torch.equal(ours[1], torch.zeros_like(ours[1]) if state is None else state)
+
+
+@pytest.mark.parametrize("padding", list(paddings(1)))
+@pytest.mark.parametrize(("seq", "chunk"), LENGTHS)
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_decay_equals_a_loop(seq, chunk, padding, goes_on):
+    inputs, padding, (_, alpha) = qkv(seq), paddings(seq)[padding], gates(seq)
+    state = a_state() if goes_on else None
+    leaves = [x for x in (*inputs, alpha, state) if x is not None]
+    ours = decayed_linear_attention(*inputs, alpha, padding, chunk=chunk, state=state)
+    theirs = in_a_loop(*inputs, None, alpha, padding, state)
+    assert_equal_in_values_and_gradients(ours, theirs, leaves)
+
+
+@pytest.mark.parametrize("shape", GATES)
+@pytest.mark.parametrize("padding", ["none", "per head"])
+def test_gates_of_any_shape(shape, padding):
+    inputs, padding = with_unit_keys(qkv(7)), paddings(7)[padding]
+    beta, alpha = gates(7, shape=GATES[shape](7))
+    ours = gated_delta_rule(*inputs, beta, alpha, padding, chunk=3)
+    theirs = in_a_loop(*inputs, beta, alpha, padding)
+    assert_equal_in_values_and_gradients(ours, theirs, [*inputs, beta, alpha])
+    ours = decayed_linear_attention(*inputs, alpha, padding, chunk=3)
+    theirs = in_a_loop(*inputs, None, alpha, padding)
+    assert_equal_in_values_and_gradients(ours, theirs, [*inputs, alpha])
+
+
+@pytest.mark.parametrize("kept", [1.0, 0.9, 0.3])
+def test_constant_decay_equals_dense_weights_that_fall_with_the_distance(kept):
+    """RetNet's parallel form: (q·k) αⁱ⁻ʲ under the causal mask."""
+    inputs = qkv(13)
+    alpha = torch.full((1, 1, 1), kept, dtype=torch.float64)
+    distance = torch.arange(13)[:, None] - torch.arange(13)
+    weights = (inputs[0] @ inputs[1].mT) * alpha[0] ** distance.clamp(min=0) * causal_mask(13)
+    output, _ = decayed_linear_attention(*inputs, alpha, chunk=5)
+    assert_equal_in_values_and_gradients([output], [weights @ inputs[2]], inputs)
+
+
+def test_without_decay_a_column_of_ones_brings_the_normaliser_of_linear_attention():
+    query, key, value = (x.detach() for x in qkv(11))
+    query, key = query.exp(), key.exp()
+    padding = paddings(11)["per sentence"]
+    alpha = torch.ones(1, 1, 1, dtype=torch.float64)
+    sums, _ = decayed_linear_attention(query, key, F.pad(value, (0, 1), value=1.0), alpha, padding)
+    total = sums[..., -1:]
+    expected = kernel_attention(query, key, value, padding, causal=True)
+    assert_close(sums[..., :-1] / torch.where(total == 0, 1.0, total), expected)
+
+
+@settings(max_examples=30)
+@given(st.integers(1, 12), st.integers(1, 14), st.booleans())
+def test_token_by_token_equals_chunk_by_chunk(seq, chunk, fades):
+    inputs, (beta, alpha) = with_unit_keys(qkv(seq, seed=chunk)), gates(seq, seed=seq)
+    leaves = [*inputs, beta, *([alpha] if fades else [])]
+    state, outputs = None, []
+    for t in range(seq):
+        token = [x[:, :, t : t + 1] for x in inputs]
+        gate = alpha[..., t : t + 1] if fades else None
+        output, state = gated_delta_rule_step(*token, beta[..., t : t + 1], gate, state)
+        outputs.append(output)
+    together = gated_delta_rule(*inputs, beta, alpha if fades else None, chunk=chunk)
+    assert_equal_in_values_and_gradients((torch.cat(outputs, dim=2), state), together, leaves)
+
+
+@pytest.mark.parametrize("cut", [1, 5, 8])
+def test_the_state_goes_on_where_it_was_left(cut):
+    """One token at a time, too: decay needs no step of its own."""
+    inputs, (beta, alpha) = with_unit_keys(qkv(9)), gates(9)
+
+    def in_parts(attend, *gates):
+        state, outputs = None, []
+        for part in zip(*(x.split(cut, dim=2) for x in (*inputs, *gates)), strict=True):
+            output, state = attend(*part, chunk=3, state=state)
+            outputs.append(output)
+        return torch.cat(outputs, dim=2), state
+
+    assert_equal_in_values_and_gradients(
+        in_parts(gated_delta_rule, beta, alpha),
+        gated_delta_rule(*inputs, beta, alpha, chunk=4),
+        [*inputs, beta, alpha],
+    )
+    assert_equal_in_values_and_gradients(
+        in_parts(decayed_linear_attention, alpha),
+        decayed_linear_attention(*inputs, alpha, chunk=4),
+        [*inputs, alpha],
+    )
+
+
+def test_a_key_that_comes_again_answers_with_its_last_value_where_the_sum_mixes():
+    """Eight keys at right angles, each written twice, then asked."""
+    rng = torch.Generator().manual_seed(0)
+    keys = torch.linalg.qr(torch.randn(8, 8, dtype=torch.float64, generator=rng)).Q
+    values = torch.randn(16, 5, dtype=torch.float64, generator=rng)
+    key, value = torch.cat([keys, keys])[None, None], values[None, None]
+    one = torch.ones(1, 1, 1, dtype=torch.float64)
+    _, corrected = gated_delta_rule(key, key, value, one, chunk=3)
+    _, summed = decayed_linear_attention(key, key, value, one, chunk=3)
+    assert_close(keys @ corrected[0, 0], values[8:])
+    assert_close(keys @ summed[0, 0], values[:8] + values[8:])
+
+
+def test_half_a_correction_leaves_half_of_the_old_value():
+    key = torch.ones(1, 1, 2, 1, dtype=torch.float64)
+    value = torch.tensor([8.0, 2.0], dtype=torch.float64).view(1, 1, 2, 1)
+    half = torch.full((1, 1, 1), 0.5, dtype=torch.float64)
+    output, _ = gated_delta_rule(key, key, value, half)
+    assert output.flatten().tolist() == [4.0, 3.0]  # 0 + (8 - 0) / 2, then 4 + (2 - 4) / 2
+
+
+def test_a_gate_at_0_starts_anew():
+    """α = 0 forgets everything before its token; β = 0 writes nothing."""
+    query, key, value = with_unit_keys(qkv(9))
+    beta, alpha = (x.detach() for x in gates(9))
+    alpha[..., 5] = 0.0
+    whole, _ = gated_delta_rule(query, key, value, beta, alpha, chunk=4)
+    late = (x[:, :, 5:] for x in (query, key, value, beta, alpha))
+    assert_close(whole[:, :, 5:], gated_delta_rule(*late)[0])
+    state = a_state()
+    output, after = gated_delta_rule(query, key, value, torch.zeros_like(beta), state=state)
+    assert_close(after, state)
+    assert_close(output, query @ state)
+
+
+@pytest.mark.parametrize("ends", [[0.0, 0.4, 1.0, 0.0], [0.3, 0.0, 0.0, 1.0]])
+def test_gradients_of_gates_at_their_ends(ends):
+    """Also of gradients: products with factors of 0 and 1, alone and in pairs."""
+    inputs = [x[:1, :1, :, :2].detach().requires_grad_() for x in with_unit_keys(qkv(4))]
+    beta, alpha = (
+        torch.tensor(x, dtype=torch.float64).view(1, 1, 4).requires_grad_()
+        for x in (ends[::-1], ends)
+    )
+
+    def rule(*x):
+        return gated_delta_rule(*x, chunk=3)
+
+    assert torch.autograd.gradcheck(rule, (*inputs, beta, alpha))
+    assert torch.autograd.gradgradcheck(rule, (*inputs, beta, alpha))
+
+
+def test_gradients_by_torch_func():
+    query, key, value = with_unit_keys(qkv(5))
+    beta, alpha = gates(5)
+
+    def pulled(alpha):
+        return gated_delta_rule(query, key, value, beta, alpha, chunk=2)[0].sin().sum()
+
+    (expected,) = torch.autograd.grad(pulled(alpha), alpha)
+    assert_close(torch.func.grad(pulled)(alpha.detach()), expected)
+
+
+@pytest.mark.parametrize("kept", [1e-30, 1e-6, 0.01, 0.999, 1.0])
+def test_no_decay_overflows_however_fast_it_is(kept):
+    """64 factors of 0.01 are 0 in float32, and a quotient of two such products is no number."""
+    inputs = [x.detach().float() for x in with_unit_keys(qkv(150))]
+    beta, _ = (x.detach().float() for x in gates(150))
+    alpha = torch.full((1, 1, 1), kept).requires_grad_()
+    exact = [x.double() for x in (*inputs, beta, alpha.detach())]
+    output, _ = gated_delta_rule(*inputs, beta, alpha)
+    torch.testing.assert_close(output.double(), in_a_loop(*exact)[0], rtol=0, atol=1e-5)
+    output, state = decayed_linear_attention(*inputs, alpha)
+    output.sum().backward()
+    assert state.isfinite().all() and alpha.grad.isfinite().all()
+    expected = in_a_loop(*exact[:3], None, exact[4])[0]
+    torch.testing.assert_close(output.double(), expected, rtol=1e-5, atol=1e-4)
+
+
+def test_in_float32_a_thousand_tokens_agree_to_1e_5():
+    inputs = [x.detach().float() for x in with_unit_keys(qkv(1000, batch=1))]
+    beta, alpha = (x.detach()[:1].float() for x in gates(1000))
+    expected, _ = in_a_loop(*(x.double() for x in (*inputs, beta, alpha)))
+    output, _ = gated_delta_rule(*inputs, beta, alpha)
+    torch.testing.assert_close(output.double(), expected, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("attend", ["gated", "delta", "decay"])
+def test_nothing_as_large_as_all_pairs_is_made_on_the_way_there_or_back(attend):
+    """1,000 tokens: the largest tensor is as large as the inputs, with or without gradients."""
+    inputs = [torch.randn(1, 1, 1000, 8, requires_grad=True) for _ in range(3)]
+    beta, alpha = (x[:1, :1].detach().float().requires_grad_() for x in gates(1000))
+    call = {
+        "gated": lambda: gated_delta_rule(*inputs, beta / 8, alpha),
+        "delta": lambda: gated_delta_rule(*inputs, beta / 8),
+        "decay": lambda: decayed_linear_attention(*inputs, alpha),
+    }[attend]
+    with LargestTensor() as watch:
+        call()[0].sum().backward()
+    assert watch.numel <= 1000 * 8
+    with LargestTensor() as watch, torch.no_grad():
+        call()
+    assert watch.numel <= 1000 * 8
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_summed_in_float32(dtype):
+    """A sum of 3,000 ones: bfloat16 would stay at 256, float16 at 2,048."""
+    x = torch.ones(1, 1, 3000, 1, dtype=dtype)
+    one = torch.ones(1, 1, 1, dtype=dtype)
+    output, state = decayed_linear_attention(x, x, x, one)
+    assert (output.dtype, state.dtype) == (dtype, torch.float32)
+    assert state.item() == 3000
+    token = x[:, :, :1]
+    output, after = gated_delta_rule_step(token, token, 2 * token, one, one, state)
+    assert (output.dtype, after.dtype) == (dtype, torch.float32)
+    assert output.item() == after.item() == 2
+    output, after = gated_delta_rule(token, token, token, one / 1024, one, state=state)
+    assert after.item() == pytest.approx(3000 - 2999 / 1024, abs=1e-3)
+
+
+def test_a_late_token_changes_no_earlier_output():
+    query, key, value = (x.detach() for x in with_unit_keys(qkv(9)))
+    beta, alpha = (x.detach() for x in gates(9))
+    before, _ = gated_delta_rule(query, key, value, beta, alpha, chunk=4)
+    changed = [x.clone() for x in (query, key, value, beta, alpha)]
+    for x in changed:
+        x[:, :, 6] *= 0.5
+    after, _ = gated_delta_rule(*changed, chunk=4)
+    assert torch.equal(before[:, :, :6], after[:, :, :6])
+    assert (before[:, :, 6:] != after[:, :, 6:]).any(-1).all()
+
+
+@pytest.mark.parametrize("batch", [0, 1])
+def test_empty_and_single_batches(batch):
+    query, key, value = with_unit_keys(qkv(5, batch=batch))
+    one = torch.ones(1, 1, 1, dtype=torch.float64)
+    for output, state in (
+        gated_delta_rule(query, key, value, one, one),
+        decayed_linear_attention(query, key, value, one),
+    ):
+        assert output.shape == (batch, 2, 5, 4) and state.shape == (batch, 2, 3, 4)
+        output.sum().backward()
+
+
+def a_module(**options):
+    module = GatedDeltaNetAttention(8, 2, **options).double()
+    randomise(module, torch.Generator().manual_seed(0))
+    return module
+
+
+MASK = padding_mask(torch.tensor([[3, 4, 5, 0, 0], [0, 7, 8, 9, 2]]), 0)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("mask", [None, MASK])
+def test_the_module_projects_around_a_loop(bias, mask):
+    module, x = a_module(bias=bias), torch.randn(2, 5, 8).double().requires_grad_()
+    q, k, v = (F.silu(split_heads(w(x), 2)) for w in (module.w_q, module.w_k, module.w_v))
+    q, k = (y / (y.pow(2).sum(-1, keepdim=True) + 1e-6).sqrt() for y in (q, k))
+    # (batch, seq, heads) to (batch, heads, seq)
+    beta = torch.sigmoid(module.w_beta(x)).permute(0, 2, 1)
+    speed = torch.log(1 + torch.exp(module.w_alpha(x))) * torch.exp(module.log_rate)
+    attended, _ = in_a_loop(q, k, v, beta, torch.exp(-speed).permute(0, 2, 1), mask)
+    expected = module.w_o(merge_heads(attended))
+    leaves = [x, *module.parameters()]
+    assert_equal_in_values_and_gradients([module(x, mask)], [expected], leaves)
+    assert len(list(module.parameters())) == (6 + 6 if bias else 6 + 1) + 1
+
+
+def test_in_a_module_padding_at_the_start_is_as_if_it_were_not_there():
+    module, x = a_module(), torch.randn(2, 9, 8).double()
+    mask = (torch.arange(9) >= 4)[None, None, None]
+    assert_close(module(x, mask)[:, 4:], module(x[:, 4:]))
+
+
+def test_a_fresh_module_keeps_most_of_its_state():
+    """softplus(bias) from 0.001 to 0.1 and a rate from 1 to 16: e^-1.6 to e^-0.001 at x = 0."""
+    torch.manual_seed(0)
+    module = GatedDeltaNetAttention(500, 500)
+    steps, rate = F.softplus(module.w_alpha.bias.detach()), module.log_rate.detach().exp()
+    assert 0.001 <= steps.min() < 0.0015 and 0.097 < steps.max() <= 0.1
+    assert steps.median().item() == pytest.approx(0.01, rel=0.2)
+    assert 1 <= rate.min() < 1.5 and 15.5 < rate.max() <= 16
+
+
+def test_a_token_of_zeros_has_a_gradient_of_bounded_size():
+    module, x = a_module(bias=False), torch.zeros(1, 3, 8).double().requires_grad_()
+    output = module(x)
+    assert not output.any()
+    output.sum().backward()
+    assert x.grad.isfinite().all() and x.grad.abs().max() < 1e4
+
+
+X, ONE = torch.zeros(2, 3, 5, 4), torch.ones(1, 1, 1)
+STATE = torch.zeros(2, 3, 4, 4)
+PER_QUERY = "can leave out keys for all queries alike"
+REFUSED = {
+    "fewer queries than keys": (
+        lambda: gated_delta_rule(X[:, :, :4], X, X, ONE),
+        ValueError,
+        "gated_delta_rule needs one query for each key, got 4 queries and 5 keys; to go on after "
+        "earlier tokens, hand over the state that they left",
+    ),
+    "a number as a gate": (
+        lambda: gated_delta_rule(X, X, X, 0.5),
+        TypeError,
+        "beta must be a tensor, got float; for one number write torch.full((1, 1, 1), beta)",
+    ),
+    "a gate of other axes": (
+        lambda: decayed_linear_attention(X, X, X, torch.ones(3)),
+        ValueError,
+        "alpha must have shape (batch, heads, seq) = (2, 3, 5), or size 1 on some of these axes, "
+        "got (3,)",
+    ),
+    "a gate of another length": (
+        lambda: gated_delta_rule(X, X, X, ONE, torch.ones(2, 3, 4)),
+        ValueError,
+        "alpha must have shape (batch, heads, seq) = (2, 3, 5), or size 1 on some of these axes, "
+        "got (2, 3, 4)",
+    ),
+    "a gate with its axes in torch's order of tokens and heads": (
+        lambda: gated_delta_rule(X, X, X, torch.ones(2, 5, 3)),
+        ValueError,
+        "beta must have shape (batch, heads, seq) = (2, 3, 5), or size 1 on some of these axes, "
+        "got (2, 5, 3)",
+    ),
+    "a gate of another dtype": (
+        lambda: gated_delta_rule(X, X, X, ONE.double()),
+        TypeError,
+        "beta is torch.float64 and query torch.float32; convert one of them, as with "
+        "beta.to(torch.float32)",
+    ),
+    "a mask for single queries": (
+        lambda: gated_delta_rule(X, X, X, ONE, mask=causal_mask(5)),
+        ValueError,
+        f"gated_delta_rule, which hides the future by itself, {PER_QUERY}",
+    ),
+    "a mask for single queries, decay": (
+        lambda: decayed_linear_attention(X, X, X, ONE, causal_mask(5)),
+        ValueError,
+        f"decayed_linear_attention, which hides the future by itself, {PER_QUERY}",
+    ),
+    "a mask for single queries, module": (
+        lambda: GatedDeltaNetAttention(4, 2)(X[0], causal_mask(5)),
+        ValueError,
+        f"GatedDeltaNetAttention, which hides the future by itself, {PER_QUERY}",
+    ),
+    "no chunk": (
+        lambda: gated_delta_rule(X, X, X, ONE, chunk=0),
+        ValueError,
+        "chunk must be at least 1, got 0",
+    ),
+    "no chunk, decay": (
+        lambda: decayed_linear_attention(X, X, X, ONE, chunk=0),
+        ValueError,
+        "chunk must be at least 1, got 0",
+    ),
+    "several tokens in a step": (
+        lambda: gated_delta_rule_step(X, X, X, ONE),
+        ValueError,
+        "a step takes one token, got 5 in query of shape (2, 3, 5, 4); gated_delta_rule takes "
+        "several",
+    ),
+    "a state of another width": (
+        lambda: gated_delta_rule(X, X, X[..., :2], ONE, state=STATE),
+        ValueError,
+        "state must be what the tokens before left, (batch, heads, d_key, d_value) = "
+        "(2, 3, 4, 2), got (2, 3, 4, 4)",
+    ),
+    "a state of half precision": (
+        lambda: decayed_linear_attention(*[X.half()] * 3, ONE.half(), state=STATE.half()),
+        TypeError,
+        "state must be what the tokens before left, torch.float32, got torch.float16",
+    ),
+    "a state in a list": (
+        lambda: gated_delta_rule_step(*[X[:, :, :1]] * 3, ONE, state=[STATE]),
+        TypeError,
+        "state must be a tensor or None, got list",
+    ),
+    "heads that do not divide": (
+        lambda: GatedDeltaNetAttention(8, 3),
+        ValueError,
+        "n_heads=3 does not divide d_model=8; it can be 1, 2, 4 or 8",
+    ),
+    "another width for the module": (
+        lambda: GatedDeltaNetAttention(4, 2)(X[0, ..., :3]),
+        ValueError,
+        "the last axis of x must be d_model=4, got 3 in shape (3, 5, 3)",
+    ),
+}
+
+
+@pytest.mark.usefixtures("as_a_reader")
+@pytest.mark.parametrize("name", REFUSED)
+def test_bad_input_is_refused(name):
+    call, error, says = REFUSED[name]
+    with pytest.raises(error, match=f"^{re.escape(says)}"):
+        call()
