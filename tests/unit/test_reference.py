@@ -38,6 +38,7 @@ RESULTS = {  # what a function returns
     "attention.trained.induction.Sequences",
     "attention.trained.induction_progress.Progress",
     "attention.trained.last_speaker.Talks",
+    "attention.trained.recall.Pairs",
     "attention.trained.relative_clauses.ClauseAnswer",
     "attention.trained.relative_clauses.ClauseBatch",
     "attention.trained.relative_clauses.Clauses",

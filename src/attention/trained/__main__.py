@@ -5,7 +5,7 @@ sentences. Of those within half a percent of the best, the one is stored whose h
 clearest roles: the most weight on the answer that each looks at, on average over its heads. Of the
 stored one it also prints what is left of each answer when a head is switched off. Then the variants
 of the model with d_model 8, of each of which seed 0 is stored, and two models on their way. Then
-the other tasks: induction, relative clauses, the last speaker, dates.
+the other tasks: induction, relative clauses, the last speaker, dates, recall.
 """
 
 import argparse
@@ -19,6 +19,7 @@ from attention.trained import (
     induction,
     induction_progress,
     last_speaker,
+    recall,
     relative_clauses,
 )
 from attention.trained.grammar import Batch, encode
@@ -131,6 +132,7 @@ def main() -> None:
         if not options.dry_run:
             last_speaker.store_speaker(speaker, by_length)
     date_stored.train_all(dry_run=options.dry_run)
+    recall.train_all(list(recall.MECHANISMS), dry_run=options.dry_run)
 
 
 if __name__ == "__main__":
