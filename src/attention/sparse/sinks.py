@@ -6,11 +6,12 @@ query sees, whatever they say: they are sinks. A window leaves them behind. Thei
 on tokens that mean something, and the outputs go wrong. The repair takes no training: each query
 sees the first few tokens besides, four in Xiao et al. 2023 (§3.1).
 
-No function of its own computes this. `sparse_attention(window=window, global_tokens=range(n_sinks),
-causal=True)` is exactly attention under `sink_mask`: where causal, the first tokens, which as
-global tokens attend to all, attend to no more than each other, and all later tokens attend to them.
-Each query takes window + n_sinks + 1 scores at most: O(n · (window + n_sinks)) instead of O(n²). It
-asks for positions that exist: a text shorter than n_sinks takes range(seq).
+No function of its own computes this. `sparse_attention` with a window, `causal=True` and
+`global_tokens=range(n_sinks)` is exactly attention under `sink_mask`: where causal, the first
+tokens, which as global tokens attend to all, attend to no more than each other, and all later
+tokens attend to them. Each query takes window + n_sinks + 1 scores at most: O(n · (window +
+n_sinks)) instead of O(n²). It asks for positions that exist: a text shorter than n_sinks takes
+range(seq).
 
 Sinks shorten no path. A global token in the middle of a text collects what came before it and hands
 it on. Before the first tokens there is nothing to collect: all else that lies behind the window is
