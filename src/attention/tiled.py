@@ -57,8 +57,9 @@ def tiled_attention(
 
     Cost:
         O(query · key · d_key) operations. O(query + key + tile²) numbers are held in each head. It
-        takes about twice the time of torch's fused kernel: here each step on a tile writes its
-        result to memory and the next one reads it, where the kernel keeps the tile in registers.
+        takes up to about twice the time of torch's fused kernel: here each step on a tile is an
+        operation of its own that writes its result to memory, where the kernel is one loop over
+        a tile that stays in the processor's cache.
 
     Source:
         Milakov and Gimelshein 2018, §3, algorithm 3: softmax; Dao 2023 (FlashAttention-2), §3.1,

@@ -13,7 +13,8 @@ its value too. It saves memory and the reading of it, not multiplications: a pai
 takes d_latent of them in each head, twice, where it took d_key.
 
 Left out of the paper's layer are the compression of queries, which saves memory in training and
-none in the cache, and the decoupled rotary key, a few numbers more per token that all heads share.
+none in the cache; the norm of the latent rows (its §3.1.2); heads that together are wider than
+d_model; and the decoupled rotary key, a few numbers more per token that all heads share.
 The model needs these because `Rotary` would stand between a query and the keys' matrix, turning
 each pair by its distance, so that the matrix could not move over. Here order must come from the
 rows that the layer is given, as with `LearnedPositions` or `SinusoidalPositionalEncoding`.

@@ -57,7 +57,8 @@ def decayed_linear_attention(
 
     In other words o_i = Σ_j (α_{j+1} ⋯ α_i) (q_i·k_j) v_j over the tokens j up to i. A constant α
     for each head is the retention of RetNet (whose rotation of queries and keys, gate and norm are
-    left out), one from each token is that of Mamba-2. The sum is not normalised, and queries are
+    left out), one from each token is the decay of Mamba-2 (which scales what a token writes by the
+    same step; multiply the values by it). The sum is not normalised, and queries are
     not scaled.
 
     Args:
@@ -88,7 +89,8 @@ def decayed_linear_attention(
         d_key · d_value).
 
     Source:
-        Sun et al. 2023, §2.1 (RetNet: one α for each head; chunks); Dao and Gu 2024, §6 (Mamba-2).
+        Sun et al. 2023, §2.1 (RetNet: chunks) and §2.2 (one α for each head); Dao and Gu 2024
+        (Mamba-2), §6 (chunks).
 
     Example:
         >>> import torch
@@ -121,8 +123,8 @@ def gated_delta_rule(
 
     Without alpha nothing fades, and this is the delta rule (DeltaNet). Nothing is normalised or
     scaled here. The keys should have length 1, as `GatedDeltaNetAttention` makes them: a token
-    takes the part β ‖k‖² of what stands under its key, and where this is more than 2 the state
-    grows without bound.
+    takes the part β ‖k‖² of what stands under its key, and where this is more than 2 for long
+    and little fades, the state grows without bound.
 
     Within a chunk a token's correction hangs on those before it: u_i = β_i (v_i - what the state
     answers), and the state holds k_j u_jᵀ of all j < i. Together these are the rows of a triangular

@@ -1,10 +1,10 @@
 """Attention sinks: a causal window that always sees the first few tokens too.
 
 The weights of a softmax sum to 1, so that a head that finds nothing to look at must still look
-somewhere. In trained decoders much of that weight comes to lie on the first tokens, which every
-query sees, whatever they say: they are sinks. A window leaves them behind. Their weight then falls
-on tokens that mean something, and the outputs go wrong. The repair takes no training: each query
-sees the first few tokens besides, four in Xiao et al. 2023 (§3.1).
+somewhere. In the trained decoders that Xiao et al. 2023 looked at, much of that weight lies on the
+first tokens, which every query sees, whatever they say: they are sinks. A window leaves them
+behind. Their weight then falls on tokens that mean something, and the outputs go wrong. The repair
+takes no training: each query sees the first few tokens besides, four in Xiao et al. 2023 (§3.1).
 
 No function of its own computes this. `sparse_attention` with a window, `causal=True` and
 `global_tokens=range(n_sinks)` is exactly attention under `sink_mask`: where causal, the first

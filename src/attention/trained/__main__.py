@@ -20,6 +20,7 @@ from attention.trained import (
     induction_progress,
     last_speaker,
     recall,
+    recall_training,
     relative_clauses,
 )
 from attention.trained.grammar import Batch, encode
@@ -132,7 +133,7 @@ def main() -> None:
         if not options.dry_run:
             last_speaker.store_speaker(speaker, by_length)
     date_stored.train_all(dry_run=options.dry_run)
-    recall.train_all(list(recall.MECHANISMS), dry_run=options.dry_run)
+    recall_training.train_all(list(recall.MECHANISMS), dry_run=options.dry_run)
 
 
 if __name__ == "__main__":
