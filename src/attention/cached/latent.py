@@ -206,9 +206,10 @@ class LatentAttention(nn.Module):
         Cost:
             Without a cache, O(n · d_model · (d_model + d_latent) + n² · d_model). With one, a
             token takes O(d_model · (d_model + d_latent) + n · n_heads · d_latent) and reads n ·
-            d_latent numbers. Where d_latent > d_key, more than about d_latent · d_key / (d_latent -
-            d_key) tokens at once, such as a long prompt, would take fewer multiplications through
-            keys and values made anew of what the cache holds; this layer absorbs them all the same.
+            d_latent numbers. Where d_latent > d_key, many tokens at once would take fewer
+            multiplications through keys and values made anew of what the cache holds: a prompt
+            into an empty cache always, beside a long cache more than about d_latent · d_key /
+            (d_latent - d_key) tokens. This layer absorbs them all the same.
         """
         if not isinstance(cache, LatentCache | None):
             raise TypeError(

@@ -16,15 +16,18 @@ from .causal import check_causal_mask
 from .dot_product import check_scaled_dot_product_attention
 from .find_by import check_find_by
 from .greedy import check_greedy
+from .join_parts import check_join_parts
 from .look_back import check_look_back
 from .mean_weight import check_mean_weight
 from .merging import check_merge_heads
 from .multihead import check_multi_head_attention
 from .padding import check_padding_mask
+from .pool_heads import check_pool_heads
 from .projection import check_projection
 from .result import NotYet, Result
 from .rotate_head import check_rotate_head
 from .splitting import check_split_heads
+from .step_cost import check_step_cost
 from .step_matrix import check_step_matrix
 from .what_followed import check_what_followed
 
@@ -37,15 +40,18 @@ __all__ = [
     "check_causal_mask",
     "check_find_by",
     "check_greedy",
+    "check_join_parts",
     "check_look_back",
     "check_mean_weight",
     "check_merge_heads",
     "check_multi_head_attention",
     "check_padding_mask",
+    "check_pool_heads",
     "check_projection",
     "check_rotate_head",
     "check_scaled_dot_product_attention",
     "check_split_heads",
+    "check_step_cost",
     "check_step_matrix",
     "check_what_followed",
 ]

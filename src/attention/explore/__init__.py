@@ -2,6 +2,8 @@
 
 from attention.explore.alignment import alignment_explorer
 from attention.explore.attention_graph import attention_graph_explorer
+from attention.explore.cache import cache_explorer
+from attention.explore.cost import cost_explorer
 from attention.explore.embedding import embedding_explorer
 from attention.explore.induction import induction_explorer
 from attention.explore.layer import layer_explorer
@@ -12,6 +14,7 @@ from attention.explore.positions import positions_explorer
 from attention.explore.projection import projection_explorer
 from attention.explore.scaling import scaling_explorer
 from attention.explore.splitting import splitting_explorer
+from attention.explore.tiles import tiles_explorer
 from attention.explore.training import training_explorer
 from attention.explore.who_and_whom import who_and_whom_explorer
 from attention.explore.writing import writing_explorer
@@ -19,6 +22,8 @@ from attention.explore.writing import writing_explorer
 __all__ = [
     "alignment_explorer",
     "attention_graph_explorer",
+    "cache_explorer",
+    "cost_explorer",
     "embedding_explorer",
     "induction_explorer",
     "layer_explorer",
@@ -29,6 +34,7 @@ __all__ = [
     "projection_explorer",
     "scaling_explorer",
     "splitting_explorer",
+    "tiles_explorer",
     "training_explorer",
     "who_and_whom_explorer",
     "writing_explorer",

@@ -356,7 +356,7 @@ function explorer({ model: modelOf = (at) => `${at.d_model},${at.n_heads ?? 2}`,
           for (const panel of picture.querySelectorAll(".panel")) watch.observe(panel);
           if (acting) picture.querySelector(`[data-act="${acting}"]`)?.focus();
         }
-        say(line, problem ? `${sizes(at)} · nothing to show` : status(frame, at));
+        say(line, problem ? [sizes(at), "nothing to show"].filter(Boolean).join(" · ") : status(frame, at));
         readout.classList.remove("reading");
         say(readout, problem ? "" : `Point at a cell, tap it, or use the arrow keys.${drawn.some(({ dashes }) => dashes) ? " A dash is a negative number." : ""}`);
         own = picture.matrices = drawn;

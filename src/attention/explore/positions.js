@@ -79,7 +79,7 @@ function share(value) {
 // The map, with the part that training had in a frame, and the row of the query.
 function framed(svg, head, size, trained, query) {
   const part = `<path class="now" fill="none" d="M0 0H${trained * size}V${trained * size}H0z"/>`;
-  const here = query < 0 ? "" : `<path class="outline" d="M0 ${query * size}h${(query + 1) * size}v${size - 1}H0z"/>`;
+  const here = query < 0 ? "" : `<path class="hand" d="M0 ${query * size}h${(query + 1) * size}v${size - 1}H0z"/>`;
   return svg.replace(/<path class="outline"\/>/, `${part}${here}<path class="outline"/>`);
 }
 

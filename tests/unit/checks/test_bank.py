@@ -18,13 +18,16 @@ from attention.checks import (
     dot_product,
     find_by,
     greedy,
+    join_parts,
     mean_weight,
     merging,
     multihead,
     padding,
+    pool_heads,
     projection,
     rotate_head,
     splitting,
+    step_cost,
     step_matrix,
     what_followed,
 )
@@ -50,8 +53,11 @@ TASKS = [
         add_and_norm,
         additive_weights,
         greedy,
+        join_parts,
         what_followed,
         rotate_head,
+        pool_heads,
+        step_cost,
     )
 ]
 MISTAKES = [
@@ -331,6 +337,50 @@ def test_the_numbers_in_a_message_are_the_learners():
     _, weights = attention(dim=-2)(**inputs)
     assert column == "1.00"
     assert row == f"{weights[0, 0, 0].sum():.2f}" != "1.00"
+
+
+def test_join_parts():
+    def naive(max_a, sum_a, out_a, max_b, sum_b, out_b):
+        m = torch.maximum(max_a, max_b)
+        a, b = sum_a * torch.exp(max_a - m), sum_b * torch.exp(max_b - m)
+        return m, a + b, (a[:, None] * out_a + b[:, None] * out_b) / (a + b)[:, None]
+
+    def turned(max_a, sum_a, out_a, max_b, sum_b, out_b):
+        m = torch.maximum(max_a, max_b)
+        a, b = sum_a * torch.exp(m - max_a), sum_b * torch.exp(m - max_b)
+        return m, a + b, (a[:, None] * out_a + b[:, None] * out_b) / (a + b)[:, None]
+
+    def added(max_a, sum_a, out_a, max_b, sum_b, out_b):
+        total = sum_a + sum_b
+        output = (sum_a[:, None] * out_a + sum_b[:, None] * out_b) / total[:, None]
+        return torch.maximum(max_a, max_b), total, output
+
+    def mean(max_a, sum_a, out_a, max_b, sum_b, out_b):
+        m, total, _ = naive(max_a, sum_a, out_a, max_b, sum_b, out_b)
+        return m, total, torch.stack((out_a, out_b)).mean(0)
+
+    def by_maximum_alone(max_a, sum_a, out_a, max_b, sum_b, out_b):
+        m, total, _ = naive(max_a, sum_a, out_a, max_b, sum_b, out_b)
+        a, b = torch.exp(max_a - m), torch.exp(max_b - m)
+        return m, total, (a[:, None] * out_a + b[:, None] * out_b) / total[:, None]
+
+    def lowest(max_a, sum_a, out_a, max_b, sum_b, out_b):
+        m = torch.maximum(max_a, max_b).nan_to_num()
+        a, b = sum_a * torch.exp(max_a - m), sum_b * torch.exp(max_b - m)
+        safe = (a + b).clamp(min=1e-9)[:, None]
+        return m, a + b, (a[:, None] * out_a + b[:, None] * out_b) / safe
+
+    named = {
+        naive: "nan_where_nothing_is_visible",
+        turned: "wrong_sign",
+        added: "not_rescaled",
+        mean: "averaged",
+        by_maximum_alone: "taken_as_undivided",
+        lowest: "lowest_where_nothing_is_visible",
+    }
+    for function, name in named.items():
+        for seed in range(3):
+            assert checks.check_join_parts(function, seed=seed).mistakes == (name,)
 
 
 def test_greedy():

@@ -451,6 +451,88 @@ ROTATIONS = {
     )[0][0, 0],
 }
 
+
+def step_counted(n, d_model, n_heads, d_ff):
+    """Entry by entry, as the matrices and the rows are."""
+    d_key = d_model // n_heads
+    matrices = [torch.empty(d_model, d_model) for _ in "qkvo"]
+    projections = sum(w.numel() for w in matrices)
+    keys = values = torch.empty(n_heads, n, d_key)
+    wide = torch.empty(d_ff, d_model).numel() + torch.empty(d_model, d_ff).numel()
+    pairs = keys.numel() + values.numel()
+    return torch.tensor([projections, pairs, wide, pairs])
+
+
+STEP_COSTS = {
+    "formulas": lambda n, d, h, f: torch.tensor([4 * d * d, 2 * n * d, 2 * d * f, 2 * n * d]),
+    "by heads": lambda n, d, h, f: torch.tensor(
+        [4 * d**2, h * 2 * n * (d // h), d * f + f * d, 2 * h * n * (d // h)]
+    ),
+    "counted": step_counted,
+    "stacked": lambda n, d, h, f: torch.stack(
+        [torch.tensor(x) for x in (4 * d**2, 2 * n * d, 2 * d * f, 2 * n * d)]
+    ),
+}
+
+
+def pool_by_slices(weight, n_heads, n_kv_heads):
+    """Group by group, head by head."""
+    heads = weight.split(len(weight) // n_heads)
+    group = n_heads // n_kv_heads
+    means = [sum(heads[i : i + group]) / group for i in range(0, n_heads, group)]
+    return torch.cat(means)
+
+
+POOLS = {
+    "slices": pool_by_slices,
+    "einsum": lambda w, n, g: (
+        torch.einsum("gijk->gjk", w.view(g, n // g, len(w) // n, -1)).flatten(0, 1) / (n // g)
+    ),
+    "a matrix of shares": lambda w, n, g: (
+        torch.kron(torch.eye(g).repeat_interleave(n // g, dim=1) / (n // g), torch.eye(len(w) // n))
+        @ w
+    ),
+}
+
+
+def join_by_logarithms(max_a, sum_a, out_a, max_b, sum_b, out_b):
+    """Each part by the logarithm of its sum, which a backward pass keeps."""
+    logs = torch.stack((max_a + sum_a.log(), max_b + sum_b.log()))
+    maximum, log = torch.maximum(max_a, max_b), logs.logsumexp(0)
+    shares = (logs - log).exp().nan_to_num()[..., None]
+    return maximum, (log - maximum).exp().nan_to_num(), shares[0] * out_a + shares[1] * out_b
+
+
+def join_row_by_row(max_a, sum_a, out_a, max_b, sum_b, out_b):
+    total, output = torch.zeros_like(sum_a), torch.zeros_like(out_a)
+    for i in range(len(sum_a)):
+        maximum = max(max_a[i].item(), max_b[i].item())
+        for m, s, out in ((max_a, sum_a, out_a), (max_b, sum_b, out_b)):
+            if s[i] > 0:
+                part = s[i] * math.exp(m[i].item() - maximum)
+                total[i], output[i] = total[i] + part, output[i] + part * out[i]
+        if total[i] > 0:
+            output[i] /= total[i]
+    return torch.max(max_a, max_b), total, output
+
+
+def join_as_one_row_of_two_keys(max_a, sum_a, out_a, max_b, sum_b, out_b):
+    lowest = torch.finfo(max_a.dtype).min
+    scores = torch.stack((max_a, max_b), dim=-1)
+    maximum = scores.amax(-1)
+    sums = (scores.clamp_min(lowest) - maximum.clamp_min(lowest)[:, None]).exp()
+    sums = sums * torch.stack((sum_a, sum_b), dim=-1)
+    total = sums.sum(-1)
+    weights = sums / total.clamp_min(1e-30)[:, None]
+    return maximum, total, (weights[..., None] * torch.stack((out_a, out_b), dim=1)).sum(1)
+
+
+JOINS = {
+    "logarithms": join_by_logarithms,
+    "row by row": join_row_by_row,
+    "two keys": join_as_one_row_of_two_keys,
+}
+
 VARIANTS = [
     pytest.param(check, variant, id=f"{check.__name__}-{name}")
     for check, variants in (
@@ -468,6 +550,9 @@ VARIANTS = [
         (checks.check_mean_weight, MEANS),
         (checks.check_rotate_head, ROTATIONS),
         (checks.check_greedy, GREEDY),
+        (checks.check_join_parts, JOINS),
+        (checks.check_step_cost, STEP_COSTS),
+        (checks.check_pool_heads, POOLS),
     )
     for name, variant in variants.items()
 ]

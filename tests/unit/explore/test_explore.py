@@ -10,11 +10,14 @@ import attention.explore
 from attention.example import running_example
 from attention.explore import (
     alignment_explorer,
+    cache_explorer,
+    cost_explorer,
     induction_explorer,
     layer_explorer,
     multihead_explorer,
     positions_explorer,
     splitting_explorer,
+    tiles_explorer,
     training_explorer,
     who_and_whom_explorer,
     writing_explorer,
@@ -27,9 +30,12 @@ SENTENCES = ["the old king drew a boat", "dogs sleep"]
 # Of one sentence or sequence that its maker is given, or of dates.
 OF_ONE = (
     alignment_explorer,
+    cache_explorer,
+    cost_explorer,
     induction_explorer,
     layer_explorer,
     positions_explorer,
+    tiles_explorer,
     training_explorer,
     who_and_whom_explorer,
     writing_explorer,
