@@ -46,7 +46,7 @@ book: $(BUILT) ## build the pages into _build/html; a warning is an error
 test: $(INSTALLED) ## every quick check, and a line of counts at the end (ONLY="lint unit")
 	@$(BIN)/python -m tools.check $(ONLY)
 
-slow: book ## training from nothing, the chapters that train, and every page once more
+slow: book ## training from nothing, compiling, every chapter and every page once more
 	@$(BIN)/python -m tools.check slow
 
 builds: book ## the book built for a fork, packed for offline, and what must stop a build

@@ -30,13 +30,8 @@ def trains(path):
     return path.stem[:2].isdecimal() and int(path.stem[:2]) >= 8
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        pytest.param(path, marks=[pytest.mark.slow] if trains(path) else [], id=path.stem)
-        for path in chapters()
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("path", chapters(), ids=lambda path: path.stem)
 def test_a_stored_chapter_is_what_a_run_gives(path, record_property):
     memory = seconds = 0
 
