@@ -147,6 +147,9 @@ MECHANISMS = {
         LocalAttention(512, 512, 128, alignment="monotonic"), query, key, need_weights=False
     ),
     "sliding window, 256": plain(sparse_attention, window=256),
+    "causal window, 256, and 4 sinks": plain(
+        sparse_attention, window=256, global_tokens=range(4), causal=True
+    ),
     "global, 16": plain(sparse_attention, global_tokens=range(16)),
     "random, 64": lambda *qkv: sparse(*qkv, n_random=64),
     "window, global and random": lambda *qkv: sparse(

@@ -1,10 +1,10 @@
 """Performer: softmax attention estimated with positive random features, at a cost that grows as n.
 
-The weight exp(q·k / √d_key) of scaled dot-product attention is the mean, over normal vectors ω, of
-exp(ω·x - ‖x‖²/2) · exp(ω·y - ‖y‖²/2), where x and y are q and k over the fourth root of d_key. With
-n_features drawn vectors the mean becomes a dot product of features: an estimate that is right on
-average, and that `attention.linear.feature_maps` sums in time O(n). Every feature is positive, so
-no normaliser comes out below 0.
+The exponential exp(q·k / √d_key) of scaled dot-product attention is the mean, over normal vectors
+ω, of exp(ω·x - ‖x‖²/2) · exp(ω·y - ‖y‖²/2), where x and y are q and k over the fourth root of
+d_key. With n_features drawn vectors the mean becomes a dot product of features: an estimate that is
+right on average, and that `attention.linear.feature_maps` sums in time O(n). The weights, quotients
+of such estimates, are biased. Every feature is positive, so no normaliser comes out below 0.
 
 The drawn vectors are orthogonal to one another, which makes the estimate vary less. Its error falls
 as 1/√n_features.
@@ -113,11 +113,12 @@ def performer_attention(
 ) -> Float[Tensor, "batch heads query d_value"]:
     """Estimate softmax(query · keyᵀ / √d_key) · value through positive random features.
 
-    The estimate is right on average over draws of the projection. With one draw it has an error,
-    which more features make smaller and long vectors make larger. With 256 features, queries and
-    keys from N(0, 1) and d_key 64, the error is about four times as large as the exact output
+    Over draws of the projection the exponentials are right on average. The weights, each divided
+    by an estimated sum, are not: with few features they are biased. With one draw there is an
+    error, which more features make smaller and long vectors make larger. With 256 features, queries
+    and keys from N(0, 1) and d_key 64, the error is about four times as large as the exact output
     itself (root mean square, 1,024 tokens). With vectors half as long it is half as large as the
-    output, and a twentieth with a quarter of the length: small scores are what Performer is for.
+    output, and a twentieth with a quarter of the length: Performer is for short queries and keys.
 
     With causal=True, in float32, a query gets 0 where all the keys that it sees are far longer than
     later ones: with d_key 64 a key of length 32 before keys of length 8 is safe, one of 64 is lost.

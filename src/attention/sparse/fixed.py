@@ -1,11 +1,11 @@
 """Fixed attention (Sparse Transformer): the query's own row, and the keys that sum up earlier rows.
 
 Cut the sequence into rows of `stride` tokens. A query attends to the keys of its own row up to
-itself, and to the last few keys of every earlier row: about stride + n/stride keys, least at
-stride ≈ √n. Time and memory then grow as n·√n. Two layers connect a query with every earlier key:
-the last keys of a row see the whole row, and every later query sees them. The pattern is causal.
-The positions of the summary keys do not depend on the query, which suits text, where columns mean
-nothing. The output equals dense attention under the pattern's mask.
+itself, and to the last few keys of every earlier row: with one of each at most stride + n/stride
+keys, of the order of √n where stride is. Time and memory then grow as n·√n. Two layers connect a
+query with every earlier key: the last keys of a row see the whole row, and every later query sees
+them. The pattern is causal. The positions of the summary keys do not depend on the query, which
+suits text, where columns mean nothing. The output equals dense attention under the pattern's mask.
 
 The paper gives both halves to two heads, to two layers or to one merged head (§5.1). This is the
 merged head. All heads see the same summary keys, the last ones of a row. The paper found it better

@@ -13,9 +13,10 @@ tokens attend to them. Each query takes window + n_sinks + 1 scores at most: O(n
 n_sinks)) instead of O(n²). It asks for positions that exist: a text shorter than n_sinks takes
 range(seq).
 
-Sinks shorten no path. A global token in the middle of a text collects what came before it and hands
-it on. Before the first tokens there is nothing to collect: all else that lies behind the window is
-reached through layers alone, `window` tokens with each.
+Sinks shorten no path but their own: what they say themselves reaches every token in one layer. A
+global token in the middle of a text collects what came before it and hands it on. Before the first
+tokens there is nothing to collect: all else that lies before the window is reached through layers
+alone, `window` tokens with each.
 
 A decoder needs no other keys than these. `RollingCache` keeps them, in memory that does not grow.
 """
@@ -70,7 +71,7 @@ def sink_mask(
 class RollingCache:
     """The keys and values of one layer that a new token sees under `sink_mask`, and no others.
 
-    The first n_sinks tokens stay. Behind them the newest takes the place of the oldest of the
+    The first n_sinks tokens stay. After them the newest takes the place of the oldest of the
     window + 1 that came before it, in a ring: nothing is moved, and nothing is allocated after the
     first moment. So the keys stand in no order, and attention does not mind: a sum over keys is the
     same in any. Positions are in the keys, or nowhere.

@@ -1,9 +1,9 @@
 """Strided attention (Sparse Transformer): the keys before the query, and its column further back.
 
 Lay the sequence out in rows of `stride` tokens. A query attends to the stride keys before it and to
-the earlier keys in its own column: about stride + n/stride keys, least at stride ≈ √n. Time then
-grows as n·√n, not as n, as is often written. Two layers connect a query with every earlier key:
-along the column, then along the row. The pattern is causal. It suits data that has such rows,
+the earlier keys in its own column: at most stride + n/stride keys, of the order of √n where stride
+is. Time then grows as n·√n, not as n. Two layers connect a query with every earlier key: along the
+column, then along the row. The pattern is causal. It suits data that has such rows,
 images for example. The output equals dense attention under the pattern's mask.
 
 The paper gives row and column to two heads, to two layers or to one merged head (§5.1). This is the

@@ -35,7 +35,11 @@ from attention.cached.grouped_query import GroupedQueryAttention
 from attention.cached.latent import LatentAttention
 from attention.cost import dense, linear, sparse
 from attention.dot_product import fused_attention
-from attention.linear.delta_rule import GatedDeltaNetAttention, decayed_linear_attention
+from attention.linear.delta_rule import (
+    GatedDeltaNetAttention,
+    decayed_linear_attention,
+    of_length_1,
+)
 from attention.linear.linear_transformer import linear_attention
 from attention.linear.linformer import LinformerAttention
 from attention.linear.performer import PerformerAttention
@@ -227,6 +231,18 @@ def fading(*alphas: float) -> MultiHeadAttention:
     return in_every_head(decay)
 
 
+def unit_sum() -> MultiHeadAttention:
+    """The delta layer with a plain sum for a rule: SiLU, queries and keys of length 1, no gate."""
+
+    def plain(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
+        query, key, value = (F.silu(y) for y in (query, key, value))
+        query, key = of_length_1(query), of_length_1(key)
+        output, _ = decayed_linear_attention(query, key, value, key.new_ones(1, 1, 1), mask)
+        return output
+
+    return in_every_head(plain)
+
+
 def delta_rule() -> GatedDeltaNetAttention:
     """The gated delta rule without its decay: α = exp(-exp(log_rate) · …) = 1."""
     attention = GatedDeltaNetAttention(D_MODEL, N_HEADS, bias=False)
@@ -325,6 +341,7 @@ MECHANISMS = {
         ),
         lambda n: linear.linformer(n, 24, N_HEADS, 16, max_length=MOST).cache,
     ),
+    "sum, unit keys": state_alone(unit_sum),
     "decay": state_alone(lambda: fading(1 - 1 / 32, 1 - 1 / 64)),  # RetNet's first two heads
     "fast decay": state_alone(lambda: fading(1 - 1 / 8, 1 - 1 / 16)),
     "delta rule": state_alone(delta_rule),
