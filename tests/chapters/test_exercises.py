@@ -86,7 +86,7 @@ def test_a_chapter_ends_with_one_or_two(path):
 
 
 def test_there_are_chapters_to_look_at():
-    assert len(PATHS) == 16
+    assert len(PATHS) == 20
 
 
 @each

@@ -13,6 +13,7 @@ from .add_and_norm import check_add_and_norm
 from .additive_weights import check_additive_weights
 from .attention_weights import check_attention_weights
 from .causal import check_causal_mask
+from .delta_write import check_delta_write
 from .dot_product import check_scaled_dot_product_attention
 from .find_by import check_find_by
 from .greedy import check_greedy
@@ -24,8 +25,11 @@ from .multihead import check_multi_head_attention
 from .padding import check_padding_mask
 from .pool_heads import check_pool_heads
 from .projection import check_projection
+from .receptive_field import check_receptive_field
+from .remove_each import check_remove_each
 from .result import NotYet, Result
 from .rotate_head import check_rotate_head
+from .share_bucket import check_share_bucket
 from .splitting import check_split_heads
 from .step_cost import check_step_cost
 from .step_matrix import check_step_matrix
@@ -38,6 +42,7 @@ __all__ = [
     "check_additive_weights",
     "check_attention_weights",
     "check_causal_mask",
+    "check_delta_write",
     "check_find_by",
     "check_greedy",
     "check_join_parts",
@@ -48,8 +53,11 @@ __all__ = [
     "check_padding_mask",
     "check_pool_heads",
     "check_projection",
+    "check_receptive_field",
+    "check_remove_each",
     "check_rotate_head",
     "check_scaled_dot_product_attention",
+    "check_share_bucket",
     "check_split_heads",
     "check_step_cost",
     "check_step_matrix",

@@ -131,6 +131,17 @@ def the_smaller_maximum(max_a, sum_a, out_a, max_b, sum_b, out_b):
 
 
 @BANK.mistake(
+    "No maximum is subtracted: your sum is relative to 0, and does not belong to the maximum that "
+    "you return beside it. The output is right on these numbers. With a score of 100 exp would "
+    "overflow in float32.",
+    "Subtract the new maximum: `sum_a * (max_a - maximum).exp()`, and so for b.",
+)
+def nothing_subtracted(max_a, sum_a, out_a, max_b, sum_b, out_b):
+    a, b = sum_a * max_a.exp(), sum_b * max_b.exp()
+    return torch.maximum(max_a, max_b), a + b, average(a, out_a, b, out_b)
+
+
+@BANK.mistake(
     "Part a is corrected with the maximum of part b, and part b with that of part a.",
     "Each part gets its own factor: exp(its own maximum − the new one).",
 )
@@ -184,6 +195,17 @@ def lowest_where_nothing_is_visible(max_a, sum_a, out_a, max_b, sum_b, out_b):
     maximum = torch.maximum(max_a, max_b).nan_to_num()
     a, b = sum_a * (max_a - maximum).exp(), sum_b * (max_b - maximum).exp()
     return maximum, a + b, average(a, out_a, b, out_b)
+
+
+@BANK.mistake(
+    "Where neither part shows a key, your maximum is 0. The sum and the output are right. But join "
+    "a third part whose scores are near −110: measured against that 0 its weights vanish, and its "
+    "output with them.",
+    "Use the 0 only to subtract it, and return `torch.maximum(max_a, max_b)`.",
+)
+def nought_where_nothing_is_visible(max_a, sum_a, out_a, max_b, sum_b, out_b):
+    maximum, a, b = rescaled(max_a, sum_a, max_b, sum_b)
+    return finite(maximum), a + b, average(a, out_a, b, out_b)
 
 
 def cases(numbers: Numbers) -> list[Case]:

@@ -129,6 +129,17 @@ def heads_left_apart(weight, n_heads, n_kv_heads):
 
 
 @BANK.mistake(
+    "You take the rows apart with d_key in front, as if component 0 of all heads came first. They "
+    "stand head by head, so each of your means runs over rows of other places and other heads.",
+    "Let d_key be the last of the three axes, (n_kv_heads, group, d_key, d_in), and average over "
+    "axis 1.",
+)
+def d_key_in_front(weight, n_heads, n_kv_heads):
+    group, d_key = n_heads // n_kv_heads, len(weight) // n_heads
+    return weight.unflatten(0, (d_key, group, n_kv_heads)).mean(dim=1).flatten(0, 1)
+
+
+@BANK.mistake(
     "You group columns. `nn.Linear` stores its weight as (out, in): a head is d_key rows, and the "
     "columns belong to what comes in.",
     "Group the rows, axis 0: `weight.unflatten(0, …)`.",

@@ -178,6 +178,73 @@ def flops(n, d_model, n_heads, d_ff):
 
 
 @BANK.mistake(
+    "n − 1 tokens are counted, for the pairs and for what is kept: the new one is missing. Its own "
+    "key and value go into the cache first, and then its query asks all n.",
+    "`2 * n * d_model` for the pairs, and as many numbers kept.",
+)
+def without_the_new_token(n, d_model, n_heads, d_ff):
+    earlier = 2 * (n - 1) * d_model
+    return parts(n, d_model, d_ff, pairs=earlier, kept=earlier)
+
+
+@BANK.mistake(
+    "All four numbers are twice as large as they should be. FLOPs would be two for each "
+    "multiply-add, but multiply-adds are asked for; and a number that is kept is one number.",
+    "Divide all four by two.",
+)
+def all_doubled(n, d_model, n_heads, d_ff):
+    return 2 * parts(n, d_model, d_ff)
+
+
+@BANK.mistake(
+    "n · d_model is half of what the pairs take, and half of what is kept. There are two products, "
+    "scores and weighted sums, and two rows for each token, a key and a value.",
+    "`2 * n * d_model` both times.",
+)
+def one_of_two(n, d_model, n_heads, d_ff):
+    return parts(n, d_model, d_ff, pairs=n * d_model, kept=n * d_model)
+
+
+@BANK.mistake(
+    "The pairs and the cache are those of one head: they are divided by n_heads.",
+    "All heads together have d_model columns: `2 * n * d_model` both times.",
+)
+def pairs_and_cache_of_one_head(n, d_model, n_heads, d_ff):
+    of_one = 2 * n * (d_model // n_heads)
+    return parts(n, d_model, d_ff, pairs=of_one, kept=of_one)
+
+
+@BANK.mistake(
+    "The projections are those of one head: d_model × d_key entries in each matrix. A matrix makes "
+    "the columns of all heads.",
+    "W_Q, W_K, W_V and W_O are d_model × d_model: `4 * d_model**2`.",
+)
+def projections_of_one_head(n, d_model, n_heads, d_ff):
+    return parts(n, d_model, d_ff, projections=4 * d_model * (d_model // n_heads))
+
+
+@BANK.mistake(
+    "Everything in attention is counted for one head: the projections, the pairs and the cache.",
+    "n_heads heads of d_key columns are d_model columns: `4 * d_model**2`, and twice "
+    "`2 * n * d_model`.",
+)
+def attention_of_one_head(n, d_model, n_heads, d_ff):
+    d_key = d_model // n_heads
+    of_one = 2 * n * d_key
+    return parts(n, d_model, d_ff, projections=4 * d_model * d_key, pairs=of_one, kept=of_one)
+
+
+@BANK.mistake(
+    "The heads are counted twice, in the pairs and in the cache. All heads together have d_model "
+    "columns, since a head has d_key = d_model / n_heads of them.",
+    "`2 * n * d_model` both times: n_heads times d_key, or d_model, not both.",
+)
+def heads_twice_in_the_cache_too(n, d_model, n_heads, d_ff):
+    too_many = 2 * n * d_model * n_heads
+    return parts(n, d_model, d_ff, pairs=too_many, kept=too_many)
+
+
+@BANK.mistake(
     "All is added up into one number. Multiply-adds and numbers kept are different things, and "
     "which part is large is the question.",
     "Return the four numbers side by side: `torch.tensor([...])`.",

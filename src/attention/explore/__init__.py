@@ -2,14 +2,18 @@
 
 from attention.explore.alignment import alignment_explorer
 from attention.explore.attention_graph import attention_graph_explorer
+from attention.explore.buckets import buckets_explorer
 from attention.explore.cache import cache_explorer
+from attention.explore.claims import claims_explorer
 from attention.explore.cost import cost_explorer
 from attention.explore.embedding import embedding_explorer
+from attention.explore.features import features_explorer
 from attention.explore.induction import induction_explorer
 from attention.explore.layer import layer_explorer
 from attention.explore.masking import masking_explorer
 from attention.explore.merging import merging_explorer
 from attention.explore.multihead import multihead_explorer
+from attention.explore.pattern import pattern_explorer
 from attention.explore.positions import positions_explorer
 from attention.explore.projection import projection_explorer
 from attention.explore.scaling import scaling_explorer
@@ -22,14 +26,18 @@ from attention.explore.writing import writing_explorer
 __all__ = [
     "alignment_explorer",
     "attention_graph_explorer",
+    "buckets_explorer",
     "cache_explorer",
+    "claims_explorer",
     "cost_explorer",
     "embedding_explorer",
+    "features_explorer",
     "induction_explorer",
     "layer_explorer",
     "masking_explorer",
     "merging_explorer",
     "multihead_explorer",
+    "pattern_explorer",
     "positions_explorer",
     "projection_explorer",
     "scaling_explorer",

@@ -22,6 +22,7 @@ DATES = {  # as it is read, and as it should be written
     "the eleventh of jun, 1981": "1981-06-11",
 }
 HEADS = {"multi-head": 4, "grouped-query, 2 heads": 2, "multi-query": 1}
+KEY_AND_VALUE = ("12 numbers of the key", "12 numbers of the value")
 LATENTS = {"latent, 24 numbers": 24, "latent, 12 numbers": 12}
 
 
@@ -56,7 +57,7 @@ def cache_explorer() -> Explorer:
         }
 
     def still(frame: Frame) -> Picture:
-        return picture(frame, controls["length"].value)
+        return picture(frame, controls["attention"].value, controls["length"].value)
 
     controls = {
         "attention": Dropdown(
@@ -68,12 +69,13 @@ def cache_explorer() -> Explorer:
     return explorer("cache", controls, frame, still, reads=None)
 
 
-def picture(frame: Frame, length: int) -> Picture:
+def picture(frame: Frame, attention: str, length: int) -> Picture:
     """The rows kept of the signs read so far, and the weights that the last step gives to them."""
     kept, weights = frame["kept"][:length], frame["weights"][length - 1, :, :length]
     read, rows = frame["read"][:length], range(len(kept[0]))
     written = "".join(frame["signs"][:-1])
     figure = Figure(figsize=(6.5, 0.75 * length + 2))
+    of_heads = attention in HEADS
     heights = [len(rows)] * length + [len(weights)]
     panels = figure.subplots(length + 1, 1, gridspec_kw={"height_ratios": heights})
     named = {f"kept of sign {i + 1}, “{sign}”": kept[i] for i, sign in enumerate(read)}
@@ -83,21 +85,29 @@ def picture(frame: Frame, length: int) -> Picture:
         hue = torch.where(matrix[..., None] < 0, torch.tensor(MINUS), torch.tensor(PLUS))
         opacity = 0.7 * matrix.abs() / largest
         panel.imshow(torch.cat([hue, opacity[..., None]], -1).numpy(), aspect="auto")
-        name = "query head" if title == last else "key head"
-        labels = [f"{name} {i}" for i in range(len(matrix))]
+        if title == last:
+            labels, columns = [f"query head {i}" for i in range(len(matrix))], read
+        elif of_heads:
+            labels, columns = [f"key head {i}" for i in rows], KEY_AND_VALUE
+            panel.axvline(matrix.shape[1] / 2 - 0.5, color="#888888")
+        else:
+            labels, columns = ["latent row"], []
         panel.set_yticks(range(len(labels)), labels, fontsize=8)
-        columns = read if title == last else []
-        panel.set_xticks(range(len(columns)), columns, fontsize=8)
+        at = [(i + 0.5) * matrix.shape[1] / len(columns) - 0.5 for i in range(len(columns))]
+        panel.set_xticks(at, columns, fontsize=8)
         panel.set_title(title, fontsize=9)
         panel.tick_params(length=0)
         for edge in panel.spines.values():
             edge.set_color("#888888")
     figure.tight_layout()
+    held = f"a latent row of {kept.shape[-1]} numbers"
+    if of_heads:
+        held = f"a row for each of {len(rows)} heads, with {' and '.join(KEY_AND_VALUE)}"
     alt = (
-        f"What is kept of the first {length} signs that the date transformer reads: a row for each "
-        f"of {len(rows)} heads, with 12 numbers of its key and 12 of its value. Below, the weights "
-        f"that each of four heads of queries gives to these signs in step {length}. The model "
-        f"writes {written}, and the right date is {''.join(frame['right'][:-1])}."
+        f"What is kept of each of the first {length} signs that the date transformer reads: "
+        f"{held}. Below, the weights that each of four heads of queries gives to these signs in "
+        f"step {length}. The model writes {written}, and the right date is "
+        f"{''.join(frame['right'][:-1])}."
     )
     return Picture(figure, alt, {**named, last: weights})
 

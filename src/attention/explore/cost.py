@@ -1,12 +1,14 @@
 """What a layer costs: projections, pairs of tokens and feed-forward, by n and d_model."""
 
+import math
+
 import torch
 from ipywidgets import SelectionSlider
 from torch import Tensor
 
 from attention.cost.dense import multi_head
 from attention.explore.explorer import Explorer, Frame, explorer
-from attention.plots import Picture, plot_matrices
+from attention.plots import Picture, plot_curves
 
 PARTS = ["projections", "pairs", "feed-forward"]
 D_MODELS = (384, 768, 1536, 3072, 6144, 12288)  # 768: GPT-2's smallest; 12,288: GPT-3
@@ -39,16 +41,22 @@ def cost_explorer() -> Explorer:
         }
 
     def still(frame: Frame) -> Picture:
-        counted = frame["parts"][..., 0]
-        return plot_matrices(
-            {"share of a layer’s multiply-adds": (counted / counted.sum(-1, keepdim=True)).T},
-            rows=PARTS,
-            columns=[f"{n:,}" for n in LENGTHS],
-            signed=False,
-            alt="The shares of a layer with d_model 768, a row for each part and a column for each "
-            "number of tokens from 64 to 131,072. Feed-forward has most up to 2,048 tokens, pairs "
-            "from 4,096 on.",
+        picture = plot_curves(
+            dict(zip(PARTS, frame["shares"].T, strict=True)),
+            label="share",
+            along="number of tokens n",
+            alt="The shares of a layer with d_model 768 by the number of tokens, 64 to 131,072. "
+            "Feed-forward takes most of a short text and pairs most of a long one. Two marks show "
+            "where pairs overtake: the projections at 1,536 tokens, all the rest at 4,608.",
         )
+        (panel,) = picture.figure.axes
+        shown = LENGTHS[1::2]
+        panel.set_xticks([CURVE.index(n) for n in shown], [f"{n:,}" for n in shown])
+        for n, side in ((2 * 768, "right"), (6 * 768, "left")):
+            x = 4 * math.log2(n / LENGTHS[0])  # the curve has four points for each doubling
+            panel.axvline(x, color="#888888", linewidth=0.8)
+            panel.text(x, 0.93, f" {n:,} ", ha=side)
+        return picture
 
     controls = {
         "d_model": SelectionSlider(options=D_MODELS, value=768, description="d_model"),

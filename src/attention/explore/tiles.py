@@ -92,7 +92,7 @@ def picture(frame: Frame, tile: int, query: int, key: int) -> Picture:
         if (r, c) == (row, column):
             look |= {"edgecolor": "#b3470b", "linewidth": 3, "zorder": 3}
         map_of_scores.add_patch(Rectangle((left, top), tile, tile, **look))
-    ends = [f"{i}–{i + tile - 1}" for i in range(0, SEQ, tile)]
+    ends = [f"error\n{i}–{i + tile - 1}" for i in range(0, SEQ, tile)]
     holds.set_xticks(range(2 + len(ends)), ["max", "sum", *ends])
     return drawn
 

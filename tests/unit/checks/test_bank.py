@@ -15,6 +15,7 @@ from attention.checks import (
     additive_weights,
     attention_weights,
     causal,
+    delta_write,
     dot_product,
     find_by,
     greedy,
@@ -25,7 +26,10 @@ from attention.checks import (
     padding,
     pool_heads,
     projection,
+    receptive_field,
+    remove_each,
     rotate_head,
+    share_bucket,
     splitting,
     step_cost,
     step_matrix,
@@ -54,10 +58,14 @@ TASKS = [
         additive_weights,
         greedy,
         join_parts,
+        share_bucket,
         what_followed,
         rotate_head,
+        receptive_field,
+        remove_each,
         pool_heads,
         step_cost,
+        delta_write,
     )
 ]
 MISTAKES = [
@@ -370,6 +378,18 @@ def test_join_parts():
         safe = (a + b).clamp(min=1e-9)[:, None]
         return m, a + b, (a[:, None] * out_a + b[:, None] * out_b) / safe
 
+    def against_nothing(max_a, sum_a, out_a, max_b, sum_b, out_b):
+        a, b = sum_a * torch.exp(max_a), sum_b * torch.exp(max_b)
+        output = (a[:, None] * out_a + b[:, None] * out_b) / (a + b)[:, None]
+        return torch.maximum(max_a, max_b), a + b, output
+
+    def from_nought(max_a, sum_a, out_a, max_b, sum_b, out_b):
+        m = torch.maximum(max_a, max_b)
+        m = torch.where(m.isinf(), 0.0, m)
+        a, b = sum_a * torch.exp(max_a - m), sum_b * torch.exp(max_b - m)
+        output = (a[:, None] * out_a + b[:, None] * out_b) / (a + b + 1e-9)[:, None]
+        return m, a + b, output
+
     named = {
         naive: "nan_where_nothing_is_visible",
         turned: "wrong_sign",
@@ -377,10 +397,142 @@ def test_join_parts():
         mean: "averaged",
         by_maximum_alone: "taken_as_undivided",
         lowest: "lowest_where_nothing_is_visible",
+        against_nothing: "nothing_subtracted",
+        from_nought: "nought_where_nothing_is_visible",
     }
     for function, name in named.items():
         for seed in range(3):
             assert checks.check_join_parts(function, seed=seed).mistakes == (name,)
+
+
+def test_receptive_field():
+    def steps(mask, n_layers, start=None, own=True, turn=False, number=False, count=None):
+        mask = mask if mask.is_floating_point() else mask.float()
+        eye = torch.eye(len(mask)).to(mask)
+        layer = (mask.T if turn else mask) + (eye if own else 0)
+        heard = eye
+        for _ in range(n_layers if count is None else count(n_layers)):
+            heard = heard @ layer
+        return heard if number else heard > 0
+
+    def power(mask, n_layers):
+        return torch.linalg.matrix_power(mask.float() + torch.eye(len(mask)), n_layers)
+
+    def at_the_end(mask, n_layers):
+        heard = torch.linalg.matrix_power(mask.float(), n_layers) > 0
+        return heard | torch.eye(len(mask)).bool()
+
+    def squared(mask, n_layers):
+        heard = mask.float() + torch.eye(len(mask))
+        for _ in range(n_layers):
+            heard = (heard @ heard > 0).float()
+        return heard.bool()
+
+    named = {
+        steps: "asked_at_the_end",
+        lambda mask, n_layers: steps(mask.double(), n_layers): None,
+        lambda mask, n_layers: power(mask, n_layers) > 0: "a_power_above_zero",
+        lambda mask, n_layers: power(mask, n_layers).bool(): "a_power_as_boolean",
+        partial(steps, own=False): "without_the_row_itself",
+        partial(steps, turn=True): "turned",
+        partial(steps, number=True): "counted",
+        partial(steps, count=lambda n: n - 1): "a_layer_too_few",
+        partial(steps, count=lambda n: n + 1): "a_layer_too_many",
+        partial(steps, count=lambda n: 1): "one_layer",
+        at_the_end: "the_row_itself_once",
+        squared: "doubled",
+        lambda mask, n_layers: mask**n_layers > 0: "every_entry_to_the_power",
+    }
+    for function, name in named.items():
+        for seed in range(3):
+            expected = () if name is None else (name,)
+            assert checks.check_receptive_field(function, seed=seed).mistakes == expected, name
+
+
+def test_remove_each():
+    def removals(weights, values, renew, size):
+        output, change = weights @ values, []
+        for key in range(weights.shape[-1]):
+            left = weights.clone()
+            left[..., key] = 0.0
+            change.append(size(renew(left) @ values - output))
+        change = torch.stack(change, dim=-1)
+        return change, (change.argmax(-1) == weights.argmax(-1)).float()
+
+    def renewed(left):
+        return left / left.sum(-1, keepdim=True)
+
+    def length(x):
+        return x.norm(dim=-1)
+
+    def kept(weights, values):
+        change, right = removals(weights, values, lambda left: left, length)
+        return change, right.mean(-1)
+
+    def signed(weights, values):
+        change, right = removals(weights, values, renewed, lambda x: x.sum(-1))
+        return change, right.mean(-1)
+
+    def of_all_heads(weights, values):
+        change, right = removals(weights, values, renewed, length)
+        return change, right.mean()
+
+    def in_place(weights, values):
+        output = weights @ values
+        weights[..., 0] = 0.0
+        return (weights @ values - output).norm(dim=-1)
+
+    for function, name in (
+        (kept, "not_shared_anew"),
+        (signed, "signs_left_in"),
+        (of_all_heads, "averaged_over_everything"),
+    ):
+        for seed in range(3):
+            assert checks.check_remove_each(function, seed=seed).mistakes == (name,)
+    assert "changed in place" in checks.check_remove_each(in_place).paragraphs[0]
+
+
+def test_delta_write():
+    def summed(state, key, value, beta):
+        return state + beta * torch.outer(key, value)
+
+    def replaced(state, key, value, beta):
+        return state + torch.outer(key, value - key @ state)
+
+    def turned(state, key, value, beta):
+        return state + torch.outer(beta * (value - key @ state), key)
+
+    def faded(state, key, value, beta):
+        return (1 - beta) * state + beta * key.unsqueeze(1) @ value.unsqueeze(0)
+
+    def as_in_the_papers(state, key, value, beta):
+        old = state @ key
+        return state - torch.outer(key, beta * old) + torch.outer(key, beta * value)
+
+    def one_at_a_time(state, key, value, beta):
+        new = state + beta * torch.outer(key, value)
+        return new - beta * torch.outer(key, key @ new)
+
+    named = {
+        summed: "added_without_reading",
+        replaced: "beta_forgotten",
+        turned: "transposed",
+        faded: "everything_fades",
+        as_in_the_papers: "read_from_the_left",
+        one_at_a_time: "read_after_writing",
+    }
+    for function, name in named.items():
+        for seed in range(3):
+            assert checks.check_delta_write(function, seed=seed).mistakes == (name,)
+
+
+def test_delta_write_in_place():
+    def in_place(state, key, value, beta):
+        state += torch.outer(key, beta * (value - key @ state))
+        return state
+
+    result = checks.check_delta_write(in_place)
+    assert not result.passed and "after the call state is another one" in repr(result)
 
 
 def test_greedy():

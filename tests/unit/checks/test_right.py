@@ -495,6 +495,88 @@ POOLS = {
 }
 
 
+def write_as_the_papers_do(state, key, value, beta):
+    """S (I - β k kᵀ) + β v kᵀ, of the state with a row for each component of the value."""
+    transposed, size = state.T, len(key)
+    kept = torch.eye(size) - beta * torch.outer(key, key)
+    return (transposed @ kept + beta * torch.outer(value, key)).T
+
+
+def write_by_a_gradient(state, key, value, beta):
+    """A step of size β against the gradient of ½ ‖kᵀS - v‖²."""
+    start = state.clone().requires_grad_()
+    loss = (key @ start - value).square().sum() / 2
+    (grad,) = torch.autograd.grad(loss, start)
+    return state - beta * grad
+
+
+def write_as_the_module(state, key, value, beta):
+    one = torch.full((1, 1, 1), beta)
+    key, value, state = key[None, None, None], value[None, None, None], state[None, None]
+    _, state = attention.gated_delta_rule_step(key, key, value, one, state=state)
+    return state[0, 0]
+
+
+WRITES = {
+    "as the papers write it": write_as_the_papers_do,
+    "a gradient": write_by_a_gradient,
+    "the book's module": write_as_the_module,
+}
+
+
+def fields_by_walking(mask, n_layers):
+    """From each token along what it sees, a set at a time."""
+    heard = torch.zeros_like(mask)
+    for token in range(len(mask)):
+        known = {token}
+        for _ in range(n_layers):
+            known |= {key for query in known for key in mask[query].nonzero()[:, 0].tolist()}
+        heard[token, list(known)] = True
+    return heard
+
+
+def fields_by_power(mask, n_layers):
+    one_layer = mask.double() + torch.eye(len(mask))
+    return torch.linalg.matrix_power(one_layer, n_layers).bool()
+
+
+def fields_by_distance(mask, n_layers):
+    distance = torch.where(mask, 1.0, math.inf).fill_diagonal_(0.0)
+    for between in range(len(mask)):  # Floyd and Warshall
+        through = distance[:, between, None] + distance[between]
+        distance = torch.minimum(distance, through)
+    return distance <= n_layers
+
+
+FIELDS = {
+    "walking": fields_by_walking,
+    "a power": fields_by_power,
+    "distances": fields_by_distance,
+}
+
+
+def share_by_loops(x, rotations):
+    found = torch.zeros(len(x), len(x), dtype=torch.bool)
+    for rotation in rotations:
+        buckets = [max(range(2 * len(p)), key=[*p, *-p].__getitem__) for p in x @ rotation]
+        found |= torch.tensor([[a == b for a in buckets] for b in buckets])
+    return found
+
+
+SHARES = {
+    "loops": share_by_loops,
+    "the smallest product": lambda x, r: (
+        (b := torch.cat([x @ r, -x @ r], -1).argmin(-1))[:, None] == b[..., None]
+    ).any(0),
+    "vectors of length 1": lambda x, r: checks.share_bucket.share_bucket(
+        torch.nn.functional.normalize(x, dim=-1), 3 * r
+    ),
+    "the book's module": lambda x, r: (
+        (b := attention.lsh_buckets(x[None, None], r)[0, 0])[:, None] == b[..., None]
+    ).any(0),
+}
+
+
 def join_by_logarithms(max_a, sum_a, out_a, max_b, sum_b, out_b):
     """Each part by the logarithm of its sum, which a backward pass keeps."""
     logs = torch.stack((max_a + sum_a.log(), max_b + sum_b.log()))
@@ -533,6 +615,31 @@ JOINS = {
     "two keys": join_as_one_row_of_two_keys,
 }
 
+
+def remove_by_masking(weights, values):
+    """A key that a mask hides: softmax of the logarithms, which are scores up to a constant."""
+    n_keys = weights.shape[-1]
+    seen = ~torch.eye(n_keys, dtype=torch.bool)  # (removed, key)
+    scores = weights.log()[..., None, :].masked_fill(~seen, -torch.inf)
+    without = scores.softmax(-1) @ values[:, None]  # (heads, query, removed, d_value)
+    change = torch.linalg.vector_norm(without - (weights @ values)[:, :, None], dim=-1)
+    return change, (change.argmax(-1) == weights.argmax(-1)).float().mean(-1)
+
+
+def remove_by_loops(weights, values):
+    change = torch.zeros_like(weights)
+    for h, head in enumerate(weights):
+        for i, row in enumerate(head):
+            for j in range(len(row)):
+                left = row.clone()
+                left[j] = 0.0
+                change[h, i, j] = ((left / left.sum() - row) @ values[h]).norm()
+    share = (change.sort(-1).indices[..., -1] == weights.sort(-1).indices[..., -1]).float()
+    return change, share.mean(-1)
+
+
+REMOVALS = {"masking": remove_by_masking, "loops": remove_by_loops}
+
 VARIANTS = [
     pytest.param(check, variant, id=f"{check.__name__}-{name}")
     for check, variants in (
@@ -551,8 +658,12 @@ VARIANTS = [
         (checks.check_rotate_head, ROTATIONS),
         (checks.check_greedy, GREEDY),
         (checks.check_join_parts, JOINS),
+        (checks.check_share_bucket, SHARES),
+        (checks.check_delta_write, WRITES),
         (checks.check_step_cost, STEP_COSTS),
         (checks.check_pool_heads, POOLS),
+        (checks.check_receptive_field, FIELDS),
+        (checks.check_remove_each, REMOVALS),
     )
     for name, variant in variants.items()
 ]

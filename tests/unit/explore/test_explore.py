@@ -10,11 +10,15 @@ import attention.explore
 from attention.example import running_example
 from attention.explore import (
     alignment_explorer,
+    buckets_explorer,
     cache_explorer,
+    claims_explorer,
     cost_explorer,
+    features_explorer,
     induction_explorer,
     layer_explorer,
     multihead_explorer,
+    pattern_explorer,
     positions_explorer,
     splitting_explorer,
     tiles_explorer,
@@ -30,10 +34,14 @@ SENTENCES = ["the old king drew a boat", "dogs sleep"]
 # Of one sentence or sequence that its maker is given, or of dates.
 OF_ONE = (
     alignment_explorer,
+    buckets_explorer,
     cache_explorer,
+    claims_explorer,
     cost_explorer,
+    features_explorer,
     induction_explorer,
     layer_explorer,
+    pattern_explorer,
     positions_explorer,
     tiles_explorer,
     training_explorer,
