@@ -50,7 +50,7 @@ def objectives(path: Path) -> list[str]:
 
 
 def assignment_row(path: Path) -> str:
-    number, title = stated(r"# Assignment (\d: .*)", path).split(": ")
+    number, title = stated(r"# Assignment (\d+: .*)", path).split(": ")
     chapters = re.sub(r", \*[^*]*\*,?", "", stated(r"It builds on (.*)\.", path))
     minutes = stated(r"About (\d+) minutes", path)
     return f"| {number} {title} | {chapters.replace('and on', 'and')} | {minutes} |"
@@ -62,7 +62,8 @@ class GuideList(SphinxDirective):
     folder, pattern = "book", "[0-9]*.ipynb"
 
     def run(self) -> list[Node]:
-        paths = sorted((Path(self.env.srcdir).parent / self.folder).glob(self.pattern))
+        found = (Path(self.env.srcdir).parent / self.folder).glob(self.pattern)
+        paths = sorted(found, key=lambda path: int(path.stem.split("-")[0]))
         for path in paths:
             self.env.note_dependency(str(path))
         content = Element()
