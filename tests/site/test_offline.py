@@ -8,9 +8,10 @@ from tools.offline import NAME, write_offline
 
 pytestmark = pytest.mark.builds
 
-# Whether the equations stand on the page, in the book's own font.
+# Whether the equations stand on the page, in the book's own font, also those in closed hints.
 EQUATIONS = """
 async () => {
+  for (const fold of document.querySelectorAll("details")) fold.open = true;
   await document.fonts.ready;
   const drawn = [...document.querySelectorAll("math")].filter(
     equation => equation.checkVisibility() && equation.getBoundingClientRect().width > 0);
@@ -49,12 +50,17 @@ def test_every_page_works(visit, unpacked, page_name):
 
 
 def move(explorer):
-    """Move the first slider by the keyboard; the picture follows."""
+    """Move the first slider by the keyboard; the picture follows, once what changes is in sight."""
     slider = explorer.locator("input[type=range]").first
-    before = explorer.locator("[data-picture]").inner_html()
+    picture = explorer.locator("[data-picture]")
+    before = picture.inner_html()
     at_the_end = slider.evaluate("slider => slider.value === slider.max")
     slider.press("ArrowLeft" if at_the_end else "ArrowRight")
-    assert explorer.locator("[data-picture]").inner_html() != before
+    explorer.page.wait_for_function(
+        "([picture, before]) => picture.innerHTML !== before",
+        arg=[picture.element_handle(), before],
+        timeout=3000,
+    )
 
 
 def test_search_finds_pages(visit, unpacked):
