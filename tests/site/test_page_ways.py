@@ -52,7 +52,10 @@ def test_without_javascript_a_static_picture_stands_in(visit, site, page_name):
         v.assert_no_trouble()
 
 
-@pytest.mark.parametrize(("first", "second"), [("light", "dark"), ("dark", "light")])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("light", "dark"), pytest.param("dark", "light", marks=pytest.mark.slow)],
+)
 def test_explorers_follow_the_theme(visit, site, explorer_page, first, second):
     with visit(f"{site}/{explorer_page}", theme=first) as v:
         assert v.mount_all(), "the page shows no explorer"

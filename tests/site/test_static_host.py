@@ -180,12 +180,14 @@ def open_page(browser, html):
     context = browser.new_context(viewport={"width": 1000, "height": 800})
     requests, errors = [], []
 
-    def open_it(name, *, quiet=True, **options):
+    def open_it(name, *, quiet=True, lost=None, **options):
         nonlocal context
         if options:
             context.close()
             context = browser.new_context(viewport={"width": 1000, "height": 800}, **options)
         page = context.new_page()
+        if lost:
+            page.route(lost, lambda route: route.abort())
         page.on("request", lambda request: requests.append(request.url))
         if quiet:
             page.on(
@@ -299,12 +301,13 @@ def test_widgets_do_not_share_their_state(open_page):
 
 
 def test_a_page_holds_a_shared_module_once_and_no_stranger(html):
-    text = (html / "index.html").read_text("utf-8")
-    assert text.count("ten more") == 1
-    assert text.count("probe-style") == 1
-    assert base64.b64encode(b"not on any page").decode() not in text
-    assert "LayoutModel" not in text and "StyleModel" not in text
-    assert text.count('class="static-widget"') == 2
+    page = (html / "index.html").read_text("utf-8")
+    saved = (html / "_static" / "saved_widgets" / "index.js").read_text("utf-8")
+    assert saved.count("ten more") == 1 and "ten more" not in page
+    assert saved.count("probe-style") == 1
+    assert base64.b64encode(b"not on any page").decode() not in page + saved
+    assert "LayoutModel" not in saved and "StyleModel" not in saved
+    assert page.count('class="static-widget"') == 2
 
 
 def test_mounting_moves_nothing_that_can_be_seen(open_page):
@@ -339,6 +342,13 @@ def test_controls_are_large_enough_for_a_finger(open_page):
     for control in mounted(page).locator("input, select").all():
         size = control.bounding_box()
         assert size["height"] >= 24 and size["width"] >= 24, control.evaluate("e => e.outerHTML")
+
+
+def test_a_page_whose_numbers_are_lost_says_so_in_the_widgets_place(open_page):
+    page = open_page("index", quiet=False, lost="**/saved_widgets/*")
+    widget = mounted(page, 0)
+    assert "what it shows could not be loaded" in widget.get_by_role("alert").text_content()
+    assert widget.get_by_role("img", name=ALT).is_visible()
 
 
 def test_a_widget_that_fails_says_so_in_its_place(open_page):

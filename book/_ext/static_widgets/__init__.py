@@ -1,15 +1,17 @@
 """Widgets that work on the published page, without a kernel.
 
 myst-nb shows a widget by loading Jupyter's whole widget manager from another host. This extension
-puts the widget's saved state into the page instead, and `host.js` beside this file brings it to
-life. What reaches the page is checked when the book is built: a view without saved state, a type
-that the host does not know, or a widget without a static picture stops the build and names the
-notebook and the cell.
+writes the saved state of a page's widgets beside the page instead, and `host.js` beside this file
+brings them to life. What reaches the page is checked when the book is built: a view without saved
+state, a type that the host does not know, or a widget without a static picture stops the build and
+names the notebook and the cell.
 """
 
 from __future__ import annotations
 
 import json
+import zlib
+from pathlib import Path
 
 from docutils import nodes
 from myst_nb.sphinx_ import NbMetadataCollector
@@ -34,14 +36,8 @@ APPEARANCE = ("layout", "style")  # the book's stylesheet decides how a control 
 
 
 class static_widget(nodes.General, nodes.Element):
-    """One widget: `state` is what host.js reads; the child is the picture for pages without
-    JavaScript.
-    """
-
-
-class shared_sources(nodes.General, nodes.Element):
-    """The modules and stylesheets of a page's anywidgets, each one once however many views share
-    it.
+    """One widget: `root` and `models` are what host.js reads; the child is the picture for pages
+    without JavaScript.
     """
 
 
@@ -56,15 +52,15 @@ def replace_widgets(app: Sphinx, doctree: nodes.document) -> None:
             continue
         model_id = output.stored.data[WIDGET_VIEW]["model_id"]
         models = reachable_models(model_id, saved, output.place)
-        state = {"root": model_id, "models": {key: slim(saved[key], sources) for key in models}}
-        output.bundle.replace_self(widget_node(output, state))
-    if sources:
-        doctree.append(shared_sources(sources=sources))
+        slimmed = {key: slim(saved[key], sources) for key in models}
+        output.bundle.replace_self(widget_node(output, model_id, slimmed))
+    # The modules and stylesheets of the anywidgets, each one once however many views share it.
+    doctree["widget_sources"] = sources
     # myst-nb would add the notebook's whole state to the page, and its own scripts.
     NbMetadataCollector.get_doc_data(app.env)[app.env.docname].pop("js_files", None)
 
 
-def widget_node(output: Output, state: dict) -> static_widget:
+def widget_node(output: Output, root: str, models: dict) -> static_widget:
     picture = part(output.bundle, "image/png")
     if picture is None:
         raise ExtensionError(
@@ -72,7 +68,7 @@ def widget_node(output: Output, state: dict) -> static_widget:
             "it is shown in print and where JavaScript is off"
         )
     picture["loading"] = "lazy"  # while it is hidden, it is not fetched
-    return static_widget("", picture, state=state)
+    return static_widget("", picture, root=root, models=models)
 
 
 def reachable_models(root: str, saved: dict, place: str) -> list[str]:
@@ -140,16 +136,8 @@ def slim(model: dict, sources: list[str]) -> dict:
     return slimmed
 
 
-def script(data: object, css_class: str = "") -> str:
-    """JSON inside a script element: "<" is written as an escape, so that nothing in it can end the
-    element.
-    """
-    body = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
-    return f'<script type="application/json"{css_class}>{body}</script>'
-
-
 def visit_static_widget(self, node: static_widget) -> None:
-    self.body.append(f'<div class="static-widget">\n{script(node["state"])}\n')
+    self.body.append(f'<div class="static-widget" data-widget="{node["root"]}">\n')
     self.body.append('<div class="static-widget-picture">')
 
 
@@ -157,21 +145,33 @@ def depart_static_widget(self, node: static_widget) -> None:
     self.body.append("</div></div>\n")
 
 
-def visit_shared_sources(self, node: shared_sources) -> None:
-    self.body.append(script(node["sources"], ' class="static-widget-sources"'))
-    raise nodes.SkipNode
-
-
 def add_host(
     app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None
 ) -> None:
-    if doctree is not None and next(doctree.findall(static_widget), None) is not None:
-        app.add_js_file("static_widgets/host.js", loading_method="defer")
+    widgets = list(doctree.findall(static_widget)) if doctree is not None else []
+    if widgets:
+        address = write_saved(Path(app.outdir), pagename, doctree["widget_sources"], widgets)
+        host = "static_widgets/host.js"
+        app.add_js_file(host, loading_method="defer", **{"data-saved": f"../{address}"})
+
+
+def write_saved(outdir: Path, pagename: str, sources: list[str], widgets: list) -> str:
+    """Write what host.js reads, a file for each page: within the page it would hold up the text.
+    It is a script, since a page that is opened from a folder may load nothing else.
+
+    Returns:
+        The file's address under `_static`.
+    """
+    saved = {"sources": sources, "widgets": {each["root"]: each["models"] for each in widgets}}
+    body = f"savedWidgets({json.dumps(saved, ensure_ascii=False, separators=(',', ':'))});\n"
+    path = outdir / "_static" / "saved_widgets" / f"{pagename}.js"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(body, encoding="utf-8")
+    return f"saved_widgets/{pagename}.js?v={zlib.crc32(body.encode()):08x}"
 
 
 def setup(app: Sphinx) -> dict[str, object]:
     app.add_node(static_widget, html=(visit_static_widget, depart_static_widget))
-    app.add_node(shared_sources, html=(visit_shared_sources, None))
     add_own_files(app, __file__, "static_widgets/host.css")
     app.connect("doctree-read", replace_widgets, priority=450)
     app.connect("html-page-context", add_host)

@@ -1,10 +1,11 @@
 /* A small host for saved Jupyter widgets.
  *
- * Every `.static-widget` of a page holds a script element with the saved state of one widget (written by the Sphinx
- * extension beside this file). When it comes near the window, its models are made, tied together by their links, and
- * shown: core controls as native elements, anywidgets by running their own ES module. Nothing is loaded from elsewhere.
+ * Every `.static-widget` of a page names one saved widget, and `data-saved` of this script the file that holds them all
+ * (written by the Sphinx extension beside this file). When a widget comes near the window, its models are made, tied
+ * together by their links, and shown: core controls as native elements, anywidgets by running their own ES module.
+ * Nothing is loaded from elsewhere.
  *
- * A classic script, so that it also works from file://.
+ * A classic script, and the file another, so that both also work from file://.
  */
 (() => {
   "use strict";
@@ -173,25 +174,39 @@
     return shown;
   }
 
+  // ---------------------------------------------------------------------------------------------- what was saved
+
+  const { dataset, src } = document.currentScript;
+  let arriving;
+
+  /** The page's {sources, widgets}: asked for once, when the text stands or a widget is needed. */
+  function saved() {
+    arriving ??= new Promise((resolve, reject) => {
+      globalThis.savedWidgets = resolve;
+      const script = element("script", { src: new URL(dataset.saved, src).href });
+      script.addEventListener("error", () => reject(new Error("what it shows could not be loaded")));
+      document.head.append(script);
+    });
+    return arriving;
+  }
+
   // ---------------------------------------------------------------------------------------------- anywidgets
 
   const modules = new Map(); // source number -> promise of its module: shared by all widgets of the page
   const styled = new Set(); // source numbers of the stylesheets that the page has
-  const source = (number) =>
-    JSON.parse(document.querySelector("script.static-widget-sources").textContent)[number];
 
-  function loadModule(number) {
+  function loadModule(number, sources) {
     if (!modules.has(number)) {
-      const url = URL.createObjectURL(new Blob([source(number)], { type: "text/javascript" }));
+      const url = URL.createObjectURL(new Blob([sources[number]], { type: "text/javascript" }));
       modules.set(number, import(url).finally(() => URL.revokeObjectURL(url)));
     }
     return modules.get(number);
   }
 
-  function addStyle(number) {
+  function addStyle(number, sources) {
     if (number === undefined || styled.has(number)) return;
     styled.add(number);
-    document.head.append(element("style", {}, source(number)));
+    document.head.append(element("style", {}, sources[number]));
   }
 
   function anywidget(model, page) {
@@ -202,8 +217,8 @@
 
   /** The Anywidget Front-End Module contract: a default export with initialize and render, or a function that makes it. */
   async function startAnywidget(model, el, page) {
-    addStyle(model.get("_css"));
-    const exported = (await loadModule(model.get("_esm"))).default;
+    addStyle(model.get("_css"), page.sources);
+    const exported = (await loadModule(model.get("_esm"), page.sources)).default;
     const widget = typeof exported === "function" ? await exported() : exported;
     const experimental = { invoke: () => Promise.reject(new Error("no kernel on a published page")) };
     const signal = page.abort.signal;
@@ -215,14 +230,16 @@
   // ---------------------------------------------------------------------------------------------- mounting
 
   async function mount(container) {
-    const saved = JSON.parse(container.querySelector("script").textContent);
     const page = { models: new Map(), pending: [], cleanups: [], abort: new AbortController() };
     const stage = element("div", { class: "static-widget-stage" });
+    container.append(stage);
     try {
-      for (const [id, each] of Object.entries(saved.models)) page.models.set(id, new Model(each));
+      const { sources, widgets } = await saved();
+      page.sources = sources;
+      const root = container.dataset.widget;
+      for (const [id, each] of Object.entries(widgets[root])) page.models.set(id, new Model(each));
       for (const model of page.models.values()) if (model.type === "LinkModel") tie(model, page.models);
-      container.append(stage);
-      stage.append(show(saved.root, page));
+      stage.append(show(root, page));
       await Promise.all(page.pending);
       container.dataset.mounted = "true";
     } catch (error) {
@@ -249,6 +266,8 @@
       },
       { rootMargin: "400px 0px" },
     );
+    // Before a reader scrolls to a widget, but not before the text: a failure is told in the widget's place.
+    addEventListener("load", () => saved().catch(() => {}));
     for (const container of containers) {
       container.setAttribute("role", "group");
       container.setAttribute("aria-label", "Interactive figure");
