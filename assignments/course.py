@@ -47,7 +47,8 @@ def make_course(root: Path, seed: int, source: Path = SOURCE) -> tuple[list[str]
     Raises:
         ValueError: a source notebook that is not as it must be, or that nbgrader refuses.
     """
-    names = sorted(path.stem for path in source.glob("*/*.ipynb") if path.stem == path.parent.name)
+    found = [path.stem for path in source.glob("*/*.ipynb") if path.stem == path.parent.name]
+    names = sorted(found, key=lambda name: (len(name.partition("-")[0]), name))  # 10 after 9
     if not names:
         raise ValueError(f"there are no assignments in {source}")
     # nbgrader starts alembic by its name alone
