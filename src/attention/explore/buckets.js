@@ -83,7 +83,7 @@ export default explorer({
       row(
         "The pairs that are computed",
         [
-          panel("weights over all pairs; row: query, column: key; grey: left out", framed(map, query), "weights"),
+          panel("weights over all pairs; row: query, column: key; dotted: left out", framed(map, query), "weights"),
           panel("in what share of 1,000 draws such a pair meets, by angle", curve(frame, at, Math.min(room, 330))),
         ],
         lost < 0.005 ? "Q keeps all of its weight." : `Q loses ${number(lost)} of its weight.`,

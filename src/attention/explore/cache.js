@@ -13,7 +13,7 @@ const wrong = ({ signs, right }) => signs.findIndex((sign, i) => sign !== right[
 export default explorer({
   status(frame, at) {
     const held = BYTES * perToken(frame) * at.length;
-    return `${at.attention} · length ${at.length} · ${perToken(frame)} numbers for each sign · ${thousands.format(held)} bytes of ${thousands.format(frame.nbytes)} in use`;
+    return `${at.attention} · length ${at.length} · ${perToken(frame)} numbers for each sign · ${thousands.format(held)} bytes of the ${thousands.format(frame.nbytes)} reserved in use`;
   },
 
   draw(frame, at, room) {

@@ -15,7 +15,7 @@ export default explorer({
     const i = nth(frame, at);
     return (
       row(`“${at.claim}”`, [panel(frame.title, curves(frame, at, Math.min(room, 640)))], frame.told) +
-      row(`At d_key ${at.d_key}`, [panel(verdict(frame, at), bars(`values ${i}`, frame.values.at(i), frame.names, Math.min(room, 640)))])
+      row(`At d_key ${at.d_key}`, [panel(verdict(frame, at), bars({ name: `values ${i}`, tensor: frame.values.at(i), rows: frame.names, column: "measured", room: Math.min(room, 640), told, space: 64 }))])
     );
   },
 
@@ -38,26 +38,6 @@ function verdict({ values, names, needs, d_keys }, at) {
   const rises = (c) => values.at(narrow).data[c] > values.at(wide).data[c] + 1e-6;
   const met = names.filter((_, c) => (needs === null ? rises(c) : Math.abs(here[c] - needs) <= 0.1 * needs));
   return `${needs === null ? "More with more heads" : "Within a tenth of what it needs"}: ${met.join("; ") || "none"}`;
-}
-
-// A bar for each case, as long as its number is large.
-function bars(name, tensor, rows, room) {
-  const left = labelWidth(rows) + 4;
-  const long = room - left - 64;
-  const largest = tensor.largest;
-  const width = (value) => Math.max(1, (value / largest) * long);
-  const parts = rows.map((label, r) => {
-    const value = tensor.data[r];
-    const y = 2 + r * 24;
-    return (
-      `<text class="row" x="${left - 6}" y="${y + 14}">${escape(label)}</text>` +
-      `<rect class="plus" x="${left}" y="${y}" width="${width(value).toFixed(1)}" height="20" fill-opacity="0.62"/>` +
-      `<text class="value start" x="${(left + width(value) + 6).toFixed(1)}" y="${y + 14}">${told(value)}</text>`
-    );
-  });
-  drawn.push({ name, tensor, rows, columns: ["measured"], largest, keys: rows.map(() => undefined), left, top: 0, size: long, high: 24 });
-  const high = 4 + rows.length * 24;
-  return `<svg data-name="${name}" width="${room}" height="${high}" viewBox="0 0 ${room} ${high}" aria-hidden="true">${parts.join("")}<path class="outline" transform="translate(${left} 0)"/></svg>`;
 }
 
 // The lines along d_key, which doubles from tick to tick.

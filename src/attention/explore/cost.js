@@ -17,7 +17,7 @@ export default explorer({
     const i = nth(frame, at);
     const d = +at.d_model;
     const beside = room >= 620;
-    const wide = beside ? Math.floor((room - 24) / 2) : room;
+    const look = { room: beside ? Math.floor((room - 24) / 2) : room, told: inWords, space: 84 };
     const parts = frame.parts.at(i);
     return (
       row(
@@ -26,9 +26,9 @@ export default explorer({
         `Pairs overtake the projections at n = 2 · d_model = ${counted(2 * d)}, and all the rest at n = 6 · d_model = ${counted(6 * d)}: the two marks.`,
       ) +
       row(`With n = ${counted(+at.n)}`, [
-        panel("multiply-adds", bars(`parts ${i}`, parts, frame.names, wide)),
-        panel("numbers kept, and held", bars(`held ${i}`, frame.held.at(i), HELD, wide)),
-      ], "The keys and values are kept for the next token. The weights are held at a time, if they are formed at all.")
+        panel("multiply-adds", bars({ ...look, name: `parts ${i}`, tensor: parts, rows: frame.names, column: "millions of multiply-adds" })),
+        panel("numbers kept, and held", bars({ ...look, name: `held ${i}`, tensor: frame.held.at(i), rows: HELD, column: "millions of numbers" })),
+      ], "The keys and values are kept for the next token. The weights are held at a time, if they are formed at all. A group’s longest bar fills its line: compare the numbers.")
     );
   },
 
@@ -57,25 +57,6 @@ function inWords(millions) {
   const [unit, size] = [["trillion", 1e6], ["billion", 1e3], ["million", 1]].find(([, size]) => millions >= size) ?? ["thousand", 1e-3];
   const value = millions / size;
   return `${value >= 1000 ? counted(Math.round(value)) : value.toFixed(value < 9.995 ? 2 : value < 99.95 ? 1 : 0)} ${unit}`;
-}
-
-// A bar for each number, as long as the number is large.
-function bars(name, tensor, rows, room) {
-  const left = labelWidth(rows) + 4;
-  const long = room - left - 84;
-  const largest = tensor.largest;
-  const parts = rows.map((label, r) => {
-    const value = tensor.data[r];
-    const y = 2 + r * 24;
-    return (
-      `<text class="row" x="${left - 6}" y="${y + 14}">${label}</text>` +
-      `<rect class="plus" x="${left}" y="${y}" width="${Math.max(1, (value / largest) * long).toFixed(1)}" height="20" fill-opacity="0.62"/>` +
-      `<text class="value start" x="${left + Math.max(1, (value / largest) * long) + 6}" y="${y + 14}">${inWords(value)}</text>`
-    );
-  });
-  drawn.push({ name, tensor, rows, columns: [name.startsWith("parts") ? "millions of multiply-adds" : "millions of numbers"], largest, keys: rows.map(() => undefined), left, top: 0, size: long, high: 24 });
-  const high = 4 + rows.length * 24;
-  return `<svg data-name="${name}" width="${room}" height="${high}" viewBox="0 0 ${room} ${high}" aria-hidden="true">${parts.join("")}<path class="outline" transform="translate(${left} 0)"/></svg>`;
 }
 
 // The three shares along n, which doubles from tick to tick.

@@ -82,6 +82,7 @@ function matrix({ name, tensor, rows = [], columns = [], size = 26, high = size,
   const lines = [];
   let bars = "";
   let strikes = "";
+  let dots = "";
   for (let r = 0; r < height; r++) {
     for (let c = 0; c < width; c++) {
       const { kind, strength } = looks[r * width + c];
@@ -93,6 +94,8 @@ function matrix({ name, tensor, rows = [], columns = [], size = 26, high = size,
         const look = `class="cells ${kind}" fill-opacity="${((FULL * shade) / SHADES).toFixed(3)}"`;
         cells[look] = `${cells[look] ?? ""}M${x} ${y}h${size - 1}v${high - 1}h${1 - size}z`;
       }
+      // Grey alone is hard to tell from a small number.
+      if (kind === "unread" && size >= 8) dots += `M${x + size / 2 - 1.5} ${y + high / 2 - 0.5}h2`;
       // Colour is not the only sign: a bar marks negative numbers where the digits do not fit.
       if (!digits && kind === "minus") bars += `M${x + size * 0.25} ${y + high / 2 - 0.5}h${size * 0.45}`;
     }
@@ -122,7 +125,7 @@ function matrix({ name, tensor, rows = [], columns = [], size = 26, high = size,
   const w = left + width * size + 1;
   const h = top + height * high + 1;
   drawn.push({ name, tensor, rows, columns, largest, keys: looks.map(({ key }) => key), dashes: Boolean(bars), left, top, size, high });
-  return `<svg data-name="${escape(name)}" width="${w}" height="${h}" viewBox="0 0 ${w} ${h}" aria-hidden="true"><g transform="translate(${left} ${top})">${labels.join("")}<path class="grid" d="${rules.join("")}"/>${painted.join("")}${lines.join("")}<path class="strike" d="${strikes}"/><path class="bar" d="${bars}"/><path class="outline"/></g></svg>`;
+  return `<svg data-name="${escape(name)}" width="${w}" height="${h}" viewBox="0 0 ${w} ${h}" aria-hidden="true"><g transform="translate(${left} ${top})">${labels.join("")}<path class="grid" d="${rules.join("")}"/>${painted.join("")}${lines.join("")}<path class="strike" d="${strikes}"/><path class="bar" d="${bars}"/>${dots && `<path class="dots" d="${dots}"/>`}<path class="outline"/></g></svg>`;
 }
 
 // The numbers of a row are one text in a font whose characters are all equally wide: an element for each number would
@@ -358,7 +361,7 @@ function explorer({ model: modelOf = (at) => `${at.d_model},${at.n_heads ?? 2}`,
         }
         say(line, problem ? [sizes(at), "nothing to show"].filter(Boolean).join(" · ") : status(frame, at));
         readout.classList.remove("reading");
-        say(readout, problem ? "" : `Point at a cell, tap it, or use the arrow keys.${drawn.some(({ dashes }) => dashes) ? " A dash is a negative number." : ""}`);
+        say(readout, problem ? "" : `Point at a ${drawn.every(({ bars }) => bars) ? "bar" : "cell"}, tap it, or use the arrow keys.${drawn.some(({ dashes }) => dashes) ? " A dash is a negative number." : ""}`);
         own = picture.matrices = drawn;
         if (tables.open) fillTables();
       }

@@ -18,10 +18,14 @@ export default explorer({
     const wide = room >= 600 ? Math.floor((room - 20) / 2) : room;
     const size = cellSize(wide, keys.length, rows, { most: 36, least: 24 });
     const one = (name, tensor) => matrix({ name, tensor, rows, columns: keys.map(String), size, high: 26, largest: 1 });
+    const maps = [
+      panel("softmax", one("exact", exact), "weights"),
+      panel(`${at.features} random features, draw ${at.draw}`, one(`estimates ${nth} ${draw}`, estimates.at(nth).at(draw)), "weights"),
+    ];
     return (
       row(
         "Eight questions and the eight pairs that were written: the weights of one head",
-        [panel("softmax", one("exact", exact), "weights"), panel(`${at.features} random features, draw ${at.draw}`, one(`estimates ${nth} ${draw}`, estimates.at(nth).at(draw)), "weights")],
+        wide < room ? maps : maps.reverse(), // on a phone, what the controls change stands below them
         `Row: the key that is asked. Column: the key of a pair. With softmax the pair that is asked for gets ${number(own(exact))} on average, with these features ${number(own(estimates.at(nth).at(draw)))}.`,
       ) +
       row("How much of a row’s weight lies elsewhere than softmax puts it", [panel("line: mean of 100 draws; bars: 80 of the 100; dot: this draw", curve(frame, nth, draw, Math.min(room, 620)))])

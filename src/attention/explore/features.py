@@ -4,9 +4,10 @@ import torch
 from ipywidgets import Checkbox, SelectionSlider
 from torch import Tensor
 
+from attention.dot_product import scaled_dot_product_attention
 from attention.explore.explorer import Explorer, Frame, explorer
 from attention.heads import split_heads
-from attention.linear.performer import orthogonal_projection, positive_features
+from attention.linear.performer import orthogonal_projection, performer_attention
 from attention.plots import Picture, plot_matrices
 from attention.trained.recall import load_recall, new_pairs
 
@@ -32,7 +33,7 @@ def features_explorer() -> Explorer:
     }
 
     def frame(length: float, orthogonal: bool) -> Frame:
-        exact = softmax_weights(length * q, length * k)
+        _, exact = scaled_dot_product_attention(length * q, length * k, k)
         estimates = [
             torch.stack([estimated_weights(length * q, length * k, each) for each in of_count])
             for of_count in drawn[orthogonal]
@@ -89,17 +90,10 @@ def projections(n_features: int, d_key: int, orthogonal: bool) -> list[Tensor]:
     return [torch.randn(n_features, d_key, generator=each) for each in generators]
 
 
-def softmax_weights(q: Tensor, k: Tensor) -> Tensor:
-    """Those of scaled dot-product attention, (query, key)."""
-    return (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1)
-
-
 def estimated_weights(q: Tensor, k: Tensor, projection: Tensor) -> Tensor:
-    """What positive random features make of them, (query, key)."""
-    fourth_root = q.shape[-1] ** 0.25
-    q, k = (positive_features(x / fourth_root, projection) for x in (q, k))
-    weights = q @ k.mT
-    return weights / weights.sum(-1, keepdim=True)
+    """What random features make of softmax's weights, (query, key): those of the identity."""
+    q, k, identity = (x[None, None] for x in (q, k, torch.eye(len(k), dtype=k.dtype)))
+    return performer_attention(q, k, identity, projection)[0, 0]
 
 
 def misplaced(weights: Tensor, exact: Tensor) -> Tensor:

@@ -1,5 +1,7 @@
 """Patterns by position: which pairs meet, which tiles are computed, how far information gets."""
 
+from functools import partial
+
 import torch
 from ipywidgets import Dropdown, SelectionSlider
 from torch import Tensor
@@ -18,15 +20,19 @@ WIDTHS = (2, 4, 8)  # of the window, or of a row
 BLOCKS = (1, 2, 4, 8)  # each divides SEQ
 LAYERS = (1, 2, 3, 4)
 HUB = 12  # the global token
-PATTERNS = (
-    "window",
-    "window and a global token",
-    "window and random keys",
-    "causal window",
-    "causal window and a sink",
-    "strided",
-    "fixed",
-)
+DRAWN = draw_random_keys(SEQ, 1, block=1, generator=torch.Generator().manual_seed(0))
+# The mask of each for SEQ tokens, (query, key), by its width.
+PATTERNS = {
+    "window": partial(sliding_window_mask, SEQ),
+    "window and a global token": lambda w: sliding_window_mask(SEQ, w) | global_mask(SEQ, [HUB]),
+    "window and random keys": lambda w: (
+        sliding_window_mask(SEQ, w) | random_mask(SEQ, DRAWN, block=1)
+    ),
+    "causal window": partial(sliding_window_mask, SEQ, causal=True),
+    "causal window and a sink": partial(sink_mask, SEQ, n_sinks=1),
+    "strided": partial(strided_mask, SEQ),
+    "fixed": partial(fixed_mask, SEQ),
+}
 
 
 def pattern_explorer() -> Explorer:
@@ -37,7 +43,7 @@ def pattern_explorer() -> Explorer:
     """
 
     def frame(pattern: str, width: int) -> Frame:
-        seen = mask_of(pattern, width)
+        seen = PATTERNS[pattern](width)
         return {
             "pattern": seen.double(),  # (query, key)
             "computed": torch.stack([pairs_in_tiles(seen, block) for block in BLOCKS]),
@@ -61,29 +67,13 @@ def pattern_explorer() -> Explorer:
         )
 
     controls = {
-        "pattern": Dropdown(options=PATTERNS, value=PATTERNS[0], description="pattern"),
+        "pattern": Dropdown(options=list(PATTERNS), value="window", description="pattern"),
         "width": SelectionSlider(options=WIDTHS, value=4, description="window / stride"),
         "block": SelectionSlider(options=BLOCKS, value=4, description="block"),
         "token": SelectionSlider(options=range(SEQ), value=0, description="token"),
         "layers": SelectionSlider(options=LAYERS, value=3, description="layers"),
     }
     return explorer("pattern", controls, frame, still, reads=None)
-
-
-def mask_of(pattern: str, width: int) -> Tensor:
-    """The pattern's mask for SEQ tokens, (query, key)."""
-    window = sliding_window_mask(SEQ, width)
-    drawn = draw_random_keys(SEQ, 1, block=1, generator=torch.Generator().manual_seed(0))
-    masks = {
-        "window": window,
-        "window and a global token": window | global_mask(SEQ, [HUB]),
-        "window and random keys": window | random_mask(SEQ, drawn, block=1),
-        "causal window": sliding_window_mask(SEQ, width, causal=True),
-        "causal window and a sink": sink_mask(SEQ, width, n_sinks=1),
-        "strided": strided_mask(SEQ, width),
-        "fixed": fixed_mask(SEQ, width),
-    }
-    return masks[pattern]
 
 
 def pairs_in_tiles(seen: Tensor, block: int) -> Tensor:

@@ -50,7 +50,7 @@ export default explorer({
     const named = range(count).map((nth) => keysOf(nth, size));
     const high = 22;
     const rows = { rows: named, high };
-    // What is not reached yet is grey, and the last line that was reached is framed.
+    // What is not reached yet is dotted, and the last line that was reached is framed.
     const reached = (look) => (value, r) => (r > after ? UNREAD : look);
     const plain = matrix({ name: `states ${query}`, tensor: states.at(query), columns: STATE, size: 52, ...rows, paint: reached(PLAIN) });
     const beside = { rows: room >= 600 ? [] : named, high };
@@ -58,7 +58,7 @@ export default explorer({
     const wrong = matrix({ name: `errors ${query}`, tensor: errors.at(query), columns: ["at most"], size: 52, largest: errors.largest, ...beside, paint: reached({}) });
     const framed = (svg) => svg.replace('<path class="outline"/>', (last) => `${outline(svg, after, high)}${last}`);
     return (
-      row("The scores, as far as they were read", [panel("row: query, column: key; framed: the tile in hand; grey: not read yet; struck through: hidden", withTiles(map, hand(frame, at), skips, at, cell), "scores")], told(frame, at)) +
+      row("The scores, as far as they were read", [panel("row: query, column: key; framed: the tile in hand; dotted: not read yet; struck through: hidden", withTiles(map, hand(frame, at), skips, at, cell), "scores")], told(frame, at)) +
       row(`What query ${query}, “${words[query]}”, holds after each tile`, [panel("largest score, correction, sum", framed(plain)), panel("its output so far", framed(out), "output"), panel("its error", framed(wrong))], seen < count ? `Its tile of queries skips ${seen < count - 1 || size > 1 ? `keys ${seen * size} to ${seq - 1}: they lie` : `key ${seq - 1}: it lies`} in its future.` : "")
     );
   },

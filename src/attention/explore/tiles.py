@@ -73,7 +73,7 @@ def picture(frame: Frame, tile: int, query: int, key: int) -> Picture:
         },
         rows=[f"{word} {i}" for i, word in enumerate(frame["words"])],
         alt=f"The scores of twelve words with each other, cut into tiles of {tile} queries and "
-        f"{tile} keys. The tile in hand is framed, the tile not read yet is grey, and tiles that "
+        f"{tile} keys. The tile in hand is framed, the tile not read yet is pale, and tiles that "
         "lie in the future as a whole are struck through. Beside it what each query holds: its "
         f"largest score, the sum of its weights, and its error. That of query {query} is {rises}.",
     )

@@ -5,7 +5,7 @@ import torch
 
 from attention import MultiHeadAttention
 from attention.explore import pattern_explorer
-from attention.explore.pattern import BLOCKS, LAYERS, PATTERNS, SEQ, WIDTHS, mask_of
+from attention.explore.pattern import BLOCKS, LAYERS, PATTERNS, SEQ, WIDTHS
 from tests.unit.explore.test_explore import frame, stored
 
 EACH = [(pattern, width) for pattern in PATTERNS for width in WIDTHS]
@@ -43,7 +43,7 @@ def test_reached_is_what_a_changed_token_changes(explorer, pattern, width):
 @pytest.mark.parametrize(("pattern", "width"), EACH)
 def test_a_tile_is_computed_where_any_pair_of_it_meets(explorer, pattern, width):
     mask, computed, _ = tensors(explorer, pattern, width)
-    assert mask.bool().equal(mask_of(pattern, width))
+    assert mask.bool().equal(PATTERNS[pattern](width))
     for block, count in zip(BLOCKS, computed.tolist(), strict=True):
         corners = range(0, SEQ, block)
         tiles = [mask[r : r + block, c : c + block] for r in corners for c in corners]
