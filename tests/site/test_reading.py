@@ -35,6 +35,29 @@ def test_a_guess_is_repeated_beside_the_answer(visit, site, chapter):
         v.assert_no_trouble()
 
 
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_who_is_in_a_hurry_finds_the_five_lines(html_folder, chapter):
+    text = (html_folder / f"{chapter}.html").read_text("utf-8")
+    start = text[: text.index('class="guess"')]
+    assert 'href="#the-chapter-in-five-lines">the chapter in five lines</a>' in start
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_the_menu_opens_where_the_reader_is(visit, site, width):
+    with visit(f"{site}/{CHAPTERS[-1]}.html", width=width) as v:
+        if width == 360:
+            v.page.locator(".primary-toggle").first.click()
+        here = v.page.locator(".bd-links li.current.active > a")
+        v.page.wait_for_function(
+            "a => { const {top, bottom} = a.getBoundingClientRect();"
+            " return top > 0 && bottom < innerHeight; }",
+            arg=here.element_handle(),
+            timeout=3000,
+        )
+        assert v.page.evaluate("scrollY") == 0
+        v.assert_no_trouble()
+
+
 def test_without_javascript_a_guess_is_a_line_to_write_on(visit, site):
     with visit(f"{site}/{PAGE}.html", java_script_enabled=False) as v:
         assert "____" in v.page.locator("p.guess").first.inner_text()

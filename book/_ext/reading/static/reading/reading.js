@@ -48,7 +48,8 @@
     const repeat = () => {
       if (!echo) return;
       const value = input.value.trim();
-      echo.replaceChildren(`${said} `, value ? element("strong", {}, value) : "nothing yet.");
+      const unsaid = element("a", { href: `#${id}` }, "nothing yet");
+      echo.replaceChildren(`${said} `, value ? element("strong", {}, value) : unsaid);
     };
     input.value = remembered("sessionStorage", key);
     input.addEventListener("input", () => {
@@ -88,6 +89,15 @@
   }
 
   // ------------------------------------------------------------------------------------ the table of contents
+
+  // It is longer than a screen: it opens where the reader is.
+  const here = document.querySelector(".bd-links li.current.active");
+  function showHere() {
+    const list = here?.closest("dialog") ?? here?.closest(".bd-sidebar-primary");
+    if (list) list.scrollTop += here.getBoundingClientRect().top - list.getBoundingClientRect().top - list.clientHeight / 2;
+  }
+  addEventListener("load", showHere);
+  document.querySelector(".primary-toggle")?.addEventListener("click", () => requestAnimationFrame(showHere));
 
   // On a phone it lies over the page: who has chosen a section wants to see it.
   document.addEventListener("click", ({ target }) => {
