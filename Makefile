@@ -29,8 +29,8 @@ CUDA = triton cuda-bindings cuda-pathfinder cuda-toolkit \
 	nvidia-cusparselt-cu13 nvidia-nccl-cu13 nvidia-nvjitlink nvidia-nvshmem-cu13 nvidia-nvtx
 
 .DEFAULT_GOAL = help
-.PHONY: help serve book test slow builds clients everything assignments grade offline links refresh train bench \
-	lock clean FORCE
+.PHONY: help serve book test slow builds clients everything assignments grade questions offline links refresh train \
+	bench lock clean FORCE
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s%s\n", $$1, $$2 }' Makefile
@@ -65,6 +65,9 @@ grade: $(INSTALLED) ## marks and feedback (SUBMISSIONS=folder or zip, ASSIGNMENT
 	@test -n "$(SUBMISSIONS)" || { echo "Say where they are: make grade SUBMISSIONS=folder"; exit 2; }
 	@$(BIN)/python -m assignments.grade "$(SUBMISSIONS)" $(if $(ASSIGNMENT),--assignment $(ASSIGNMENT)) \
 		$(if $(CLASS_SEED),--seed $(CLASS_SEED)) $(if $(SANDBOX),--sandbox $(SANDBOX))
+
+questions: $(INSTALLED) ## the question bank for Moodle, Canvas and QTI 2.1, into dist/questions
+	@$(BIN)/python -m assignments.questions
 
 offline: book ## one zip of the book, to open without a network
 	@$(BIN)/python -m tools.offline
