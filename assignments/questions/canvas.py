@@ -63,6 +63,7 @@ def add_item(section: ET.Element, question: Question) -> None:
         question_type=kind,
         points_possible="1",
         original_answer_ids=",".join(names),
+        assessment_question_identifierref=f"bank-{question.name}",
     )
     presentation = ET.SubElement(item, "presentation")
     add_material(presentation, html(question.text))
