@@ -93,8 +93,8 @@ lock: | $(BIN)/python ## resolve requirements.txt anew from pyproject.toml
 		--custom-compile-command "make lock" --output-file requirements.txt
 	@! grep -nE '^(cuda|nvidia|triton)' requirements.txt || { echo "add these to CUDA"; exit 1; }
 
-clean: ## remove the environment, the built pages and every cache
-	rm -rf $(VENV) _build .pytest_cache .ruff_cache .hypothesis src/*.egg-info
+clean: ## remove the environment, what was built and every cache
+	rm -rf $(VENV) _build dist .pytest_cache .ruff_cache .hypothesis src/*.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # All pages: Sphinx forgets the glossary's terms in the search index of those that it does not write anew.

@@ -30,11 +30,13 @@ FORMS = {
 }
 
 
+@cache
 def html(markdown: str) -> str:
     """Blocks: paragraphs, lists, tables and code."""
     return parser().render(markdown).strip()
 
 
+@cache
 def inline(markdown: str) -> str:
     """A phrase, for a choice, without a paragraph around it."""
     return parser().renderInline(markdown)
