@@ -13,7 +13,14 @@ import torch
 import attention.checks
 import attention.cost.sparse
 from assignments.questions.bank import BANK, make_question
-from assignments.questions.sources import CHAPTERS, Told, chapter_questions, mistakes
+from assignments.questions.sources import (
+    BOOK,
+    CHAPTERS,
+    Told,
+    chapter_questions,
+    chapter_text,
+    mistakes,
+)
 
 ENTRIES = [
     (path, entry)
@@ -37,6 +44,18 @@ def test_every_question_and_every_mistake_of_the_book_is_asked_once(chapter):
     assert asked == Counter(chapter_questions(chapter).keys())
     named = Counter(entry["mistake"] for entry in entries if "mistake" in entry)
     assert named == Counter(mistakes()[int(chapter.stem[:2])].keys())
+
+
+def test_no_question_and_no_mistake_is_overlooked():
+    for chapter in CHAPTERS:
+        _, _, questions = chapter_text(chapter).partition("## Questions\n")
+        numbers = [
+            int(number) for number in re.findall(r"^\*\*(\d+)\.\*\*", questions, re.MULTILINE)
+        ]
+        assert list(chapter_questions(chapter)) == numbers == [*range(1, len(numbers) + 1)]
+    guide = (BOOK / "for-instructors.md").read_text("utf-8")
+    checks = re.findall(r"^check_\w+\(", guide, re.MULTILINE)
+    assert sum(map(len, mistakes().values())) == len(checks)
 
 
 def test_all_checks_are_there():
