@@ -29,8 +29,8 @@ CUDA = triton cuda-bindings cuda-pathfinder cuda-toolkit \
 	nvidia-cusparselt-cu13 nvidia-nccl-cu13 nvidia-nvjitlink nvidia-nvshmem-cu13 nvidia-nvtx
 
 .DEFAULT_GOAL = help
-.PHONY: help serve book test slow builds clients everything assignments grade offline links refresh train bench \
-	lock clean FORCE
+.PHONY: help serve book test slow builds clients everything assignments grade questions offline links refresh train \
+	bench lock clean FORCE
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s%s\n", $$1, $$2 }' Makefile
@@ -66,6 +66,9 @@ grade: $(INSTALLED) ## marks and feedback (SUBMISSIONS=folder or zip, ASSIGNMENT
 	@$(BIN)/python -m assignments.grade "$(SUBMISSIONS)" $(if $(ASSIGNMENT),--assignment $(ASSIGNMENT)) \
 		$(if $(CLASS_SEED),--seed $(CLASS_SEED)) $(if $(SANDBOX),--sandbox $(SANDBOX))
 
+questions: $(INSTALLED) ## the question bank for Moodle, Canvas and QTI 2.1, into dist/questions
+	@$(BIN)/python -m assignments.questions
+
 offline: book ## one zip of the book, to open without a network
 	@$(BIN)/python -m tools.offline
 
@@ -90,8 +93,8 @@ lock: | $(BIN)/python ## resolve requirements.txt anew from pyproject.toml
 		--custom-compile-command "make lock" --output-file requirements.txt
 	@! grep -nE '^(cuda|nvidia|triton)' requirements.txt || { echo "add these to CUDA"; exit 1; }
 
-clean: ## remove the environment, the built pages and every cache
-	rm -rf $(VENV) _build .pytest_cache .ruff_cache .hypothesis src/*.egg-info
+clean: ## remove the environment, what was built and every cache
+	rm -rf $(VENV) _build dist .pytest_cache .ruff_cache .hypothesis src/*.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # All pages: Sphinx forgets the glossary's terms in the search index of those that it does not write anew.

@@ -50,7 +50,7 @@ STEPS = {
         "check_jsonschema", "--builtin-schema", "vendor.citation-file-format", "CITATION.cff"
     ),
     "unit": python(
-        *("pytest", "tests/unit", "tests/tools", "-m", "not slow"),
+        *("pytest", "tests/unit", "tests/tools", "tests/questions", "-m", "not slow"),
         *("--doctest-modules", "src/attention", "--ignore=src/attention/explore", *BOTH_CORES),
     ),
     "chapters": python("pytest", "tests/chapters", "-m", "not slow", *BOTH_CORES),

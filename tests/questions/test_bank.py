@@ -1,0 +1,162 @@
+"""What stands in the bank: all that the book asks, right, and fair to who answers."""
+
+import json
+import math
+import re
+import tomllib
+from collections import Counter
+from functools import reduce
+
+import pytest
+import torch
+
+import attention.checks
+import attention.cost.sparse
+from assignments.questions.bank import BANK, make_question
+from assignments.questions.sources import (
+    BOOK,
+    CHAPTERS,
+    Told,
+    chapter_questions,
+    chapter_text,
+    mistakes,
+)
+
+ENTRIES = [
+    (path, entry)
+    for path in CHAPTERS
+    for entry in tomllib.loads((BANK / f"{path.stem}.toml").read_text("utf-8"))["question"]
+]
+NUMBERS = [entry for _, entry in ENTRIES if "answer" in entry]
+# Written with a point, or with three digits and more.
+MEASURED = re.compile(r"(?<![\w.])(\d[\d,]*\.\d+|\d{1,3}(?:,\d{3})+|\d{3,})(?!\w)")
+
+
+def compute(expression):
+    names = {"math": math, "torch": torch, "attention": attention, "reduce": reduce}
+    return float(eval(expression, names))
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+def test_every_question_and_every_mistake_of_the_book_is_asked_once(chapter):
+    entries = [entry for path, entry in ENTRIES if path == chapter]
+    asked = Counter(entry["chapter"] for entry in entries if "chapter" in entry)
+    assert asked == Counter(chapter_questions(chapter).keys())
+    named = Counter(entry["mistake"] for entry in entries if "mistake" in entry)
+    assert named == Counter(mistakes()[int(chapter.stem[:2])].keys())
+
+
+def test_no_question_and_no_mistake_is_overlooked():
+    for chapter in CHAPTERS:
+        _, _, questions = chapter_text(chapter).partition("## Questions\n")
+        numbers = [
+            int(number) for number in re.findall(r"^\*\*(\d+)\.\*\*", questions, re.MULTILINE)
+        ]
+        assert list(chapter_questions(chapter)) == numbers == [*range(1, len(numbers) + 1)]
+    guide = (BOOK / "for-instructors.md").read_text("utf-8")
+    checks = re.findall(r"^check_\w+\(", guide, re.MULTILINE)
+    assert sum(map(len, mistakes().values())) == len(checks)
+
+
+def test_all_checks_are_there():
+    told = [each.reason for of_chapter in mistakes().values() for each in of_chapter.values()]
+    named = set(re.findall(r"`(check_\w+)` says", "".join(told)))
+    assert named == {name for name in attention.checks.__all__ if name.startswith("check_")}
+
+
+def test_there_are_enough_of_each_kind(bank, questions):
+    assert len(questions) >= 80
+    assert all(5 <= len(chapter.questions) <= 8 for chapter in bank)
+    assert sum(bool(question.several) for question in questions) >= 10
+    assert sum(question.answer is not None for question in questions) >= 20
+
+
+def test_names_and_titles_are_unique(questions):
+    assert len({question.name for question in questions}) == len(questions)
+    assert len({question.title for question in questions}) == len(questions)
+
+
+def test_every_question_has_a_reason_and_every_wrong_answer_one_of_its_own(questions):
+    for question in questions:
+        assert question.reason, question.name
+        wrong = [*question.slips, *(choice for choice in question.choices if not choice.right)]
+        assert len(wrong) >= 2, question.name
+        assert all(re.search(r"[.?]$", answer.why) for answer in wrong), question.name
+
+
+def test_choices_are_four_and_differ(questions):
+    for question in questions:
+        if question.choices:
+            right = sum(choice.right for choice in question.choices)
+            texts = [choice.text for choice in question.choices]
+            assert len(set(texts)) == len(texts), question.name
+            if question.several:
+                assert 4 <= len(texts) <= 7 and 1 <= right < len(texts), question.name
+            else:
+                assert (right, len(texts)) == (1, 4), question.name
+            assert not any(re.search(r"(?i)\b(all|none|both) of the", text) for text in texts)
+
+
+def test_place_and_length_do_not_give_the_answer_away(questions):
+    single = [question for question in questions if question.choices and not question.several]
+    places, longest, shortest = Counter(), 0, 0
+    for question in single:
+        lengths = [len(choice.text) for choice in question.choices]
+        place = [choice.right for choice in question.choices].index(True)
+        places[place] += 1
+        longest += lengths.count(max(lengths)) == 1 and lengths[place] == max(lengths)
+        shortest += lengths.count(min(lengths)) == 1 and lengths[place] == min(lengths)
+    share = {place: count / len(single) for place, count in places.items()}
+    assert set(share) == {0, 1, 2, 3} and max(share.values()) < 0.35 and min(share.values()) > 0.15
+    assert longest / len(single) < 0.35
+    assert shortest / len(single) < 0.35
+
+
+@pytest.mark.parametrize("entry", NUMBERS, ids=lambda entry: entry["title"])
+def test_a_number_is_what_its_expression_says(entry):
+    computed = compute(entry["expression"])
+    assert abs(computed - entry["answer"]) <= entry["tolerance"]
+    for slip, _ in entry["wrong"]:
+        # No answer is right and a slip at once.
+        assert abs(slip - entry["answer"]) > 2 * entry["tolerance"]
+
+
+def everything(path):
+    """A chapter with its code and its outputs."""
+    cells = json.loads(path.read_text("utf-8"))["cells"]
+    outputs = [output for cell in cells for output in cell.get("outputs", [])]
+    printed = [
+        output.get("text") or output.get("data", {}).get("text/plain", "") for output in outputs
+    ]
+    return "\n".join("".join(text) for text in [*(cell["source"] for cell in cells), *printed])
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+def test_numbers_stand_in_the_chapter_or_are_computed(chapter):
+    known = set(MEASURED.findall(everything(chapter)))
+    for path, entry in ENTRIES:
+        if path != chapter:
+            continue
+        right = entry.get("right", [])
+        said = [entry.get("before", ""), entry.get("ask", ""), entry.get("reason", "")]
+        said += [right] if isinstance(right, str) else right
+        said += [why for _, why in entry["wrong"]]
+        own = entry.get("numbers", {})
+        for number, expression in own.items():
+            assert compute(expression) == pytest.approx(float(number.replace(",", "")), rel=0.01)
+        missing = set(MEASURED.findall(" ".join(said))) - known - set(own)
+        if "answer" in entry:
+            missing -= {f"{entry['answer']:,}"}
+        assert not missing, f"{entry['title']}: {missing} is neither in the chapter nor computed"
+
+
+def test_a_field_that_nobody_reads_is_refused():
+    told = {1: Told("Why?", "Because.")}
+    with pytest.raises(ValueError, match=r"'Why'.*wright is none of answer, ask"):
+        make_question("01-x", {"title": "Why", "chapter": 1, "wright": "x"}, told, {})
+
+
+def test_a_question_that_the_chapter_does_not_have_is_refused():
+    told = {1: Told("Why?", "Because.")}
+    with pytest.raises(ValueError, match="9 is not among the questions of the chapter: 1"):
+        make_question("01-x", {"title": "Why", "chapter": 9}, told, {})
