@@ -113,7 +113,7 @@ def test_where_the_books_address_is_known_all_addresses_are_full(fork_site):
         for address in addresses(path.read_text("utf-8")):
             assert urlsplit(address).scheme == "https", f"{path.name}: {address}"
     assert f"({ADDRESS}05-masking.md)" in (fork_site / "llms.txt").read_text("utf-8")
-    assert f"({ADDRESS}glossary.html#term-mask)" in markdown_of(fork_site, "05-masking")
+    assert f"({ADDRESS}glossary.html#term-padding-mask)" in markdown_of(fork_site, "05-masking")
 
 
 def press(page):
