@@ -17,7 +17,7 @@ PAGES = _build/html
 BUILT = _build/built
 REPOSITORY = _build/repository
 
-BOOK_SOURCES := _config.yml _toc.yml $(shell find book -type f -not -path '*/.*' -not -path '*/__pycache__/*') \
+BOOK_SOURCES := _config.yml _toc.yml CHANGELOG.md CITATION.cff $(shell find book -type f -not -path '*/.*' -not -path '*/__pycache__/*') \
 	$(addprefix tools/,repository.py published_notebook.py widget_state.py) # book/_ext imports these
 # The reference reads their docstrings.
 DOCUMENTED := $(wildcard src/attention/*.py src/attention/*/*.py)

@@ -21,7 +21,8 @@ README = """\
 Attention, Head by Head
 
 Open index.html in a browser. Everything works without a network: the sliders, the search, the
-equations and the dark theme. The folder notebooks holds the chapters as Jupyter notebooks.
+equations and the dark theme. The folder notebooks holds the chapters as Jupyter notebooks. Beside
+each page stands its text as Markdown.
 
 The text and the pictures are under CC BY 4.0 (LICENSE-TEXT), the code is under the MIT licence
 (LICENSE).

@@ -9,8 +9,10 @@ import pytest
 import tinycss2
 import yaml
 from fontTools.ttLib import TTFont
+from pybtex.database import parse_string
 
 from book._ext.accessible_html import mend
+from book._ext.citation import bibtex
 from book._ext.lean_page.styles import keep_used
 from book._ext.mathml.convert import Untypesettable, to_mathml
 from book._ext.mathml.font import used_characters, write_font
@@ -151,3 +153,41 @@ def test_a_folded_cell_is_named_as_it_reads():
     context = {"body": '<summary aria-label="Toggle hidden content">Show the code</summary>'}
     mend(None, "page", "page.html", context, None)
     assert context["body"] == "<summary>Show the code</summary>"
+
+
+def cited(citation, address=""):
+    [entry] = parse_string(bibtex(citation, address), "bibtex").entries.values()
+    return entry
+
+
+def test_the_book_is_cited_as_its_citation_file_says(html_folder):
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    entry = cited(citation)
+    assert entry.type == "book"
+    assert entry.fields["title"] == citation["preferred-citation"]["title"]
+    assert citation["version"] in entry.fields["note"] and "url" not in entry.fields
+    assert [str(author) for author in entry.persons["author"]] == [
+        "{" + citation["authors"][0]["name"] + "}"
+    ]
+    page = (html_folder / "bibliography.md").read_text("utf-8")
+    assert bibtex(citation, "").removesuffix("\n}") in page  # an address may follow
+
+
+def test_people_are_cited_by_both_their_names_and_the_book_by_its_address():
+    ada = {"given-names": "Ada", "family-names": "Núñez de la Torre"}
+    book = {
+        "type": "book",
+        "title": "A Title, Here",
+        "year": 2026,
+        "authors": [ada, {"name": "A, B"}],
+    }
+    entry = cited(
+        {"version": "1.2.3", "license": ["MIT"], "preferred-citation": book},
+        "https://someone.github.io/fork/",
+    )
+    assert entry.key == "a-title-here"
+    assert entry.fields["url"] == "https://someone.github.io/fork/"
+    assert [str(author) for author in entry.persons["author"]] == [
+        "Núñez de la Torre, Ada",
+        "{A, B}",
+    ]

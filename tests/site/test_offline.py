@@ -84,6 +84,12 @@ def test_it_is_one_folder_that_says_what_to_open(unpacked):
     assert not (unpacked / "404.html").exists()
 
 
+def test_every_page_is_in_it_as_markdown_too(unpacked):
+    pages = {path.stem for path in unpacked.glob("*.html")} - {"search"}
+    assert {path.stem for path in unpacked.glob("*.md")} == pages
+    assert (unpacked / "llms.txt").is_file()
+
+
 def test_the_same_pages_make_the_same_bytes(html_folder, tmp_path):
     first, second = tmp_path / "first.zip", tmp_path / "second.zip"
     write_offline(html_folder, first)

@@ -23,6 +23,12 @@ TOO_WIDE = """
 }
 """
 
+# Words such as <start> that a browser took for elements, and shows nothing of.
+SWALLOWED = """
+() => [...document.querySelectorAll("article *")].filter(
+  element => element instanceof HTMLUnknownElement).map(element => element.localName)
+"""
+
 
 @pytest.mark.parametrize(
     ("theme", "width"),
@@ -41,6 +47,7 @@ def test_page(visit, site, page_name, theme, width):
             f"the page shows the {shown} theme where the reader's system is {theme}"
         )
         v.mount_all()
+        swallowed = v.page.evaluate(SWALLOWED)
         too_wide = v.page.evaluate(TOO_WIDE)
         # Colours differ between the themes, not between the widths, and take most of the time; the
         # theme changes no width.
@@ -53,6 +60,7 @@ def test_page(visit, site, page_name, theme, width):
         }
         violations = Axe().run(v.page, options=options).response["violations"]
         v.assert_no_trouble()
+        assert not swallowed, "a word between < and > is code: put it between backticks"
         assert not too_wide, "\n".join(too_wide)
         assert not violations, "\n".join(map(told, violations))
 

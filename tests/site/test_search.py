@@ -18,6 +18,16 @@ MEANT = {
     "scaled_dot_product_attention": "04-scores-scaling-softmax",
     "multi-head": "07-the-whole-module",
     "einsum": "07-the-whole-module",
+    # What stands in code and in formulas.
+    "d_key": "04-scores-scaling-softmax",
+    "W_o": "06-weighted-sums-and-merging",
+    "need_weights": "07-the-whole-module",
+    "nn.MultiheadAttention": "07-the-whole-module",
+    "-inf": "05-masking",
+    "masked_fill": "05-masking",
+    "is_causal": "05-masking",
+    "kv_heads": "15-fewer-keys-and-values",
+    "softmax over the wrong axis": "04-scores-scaling-softmax",
     "how to cite": "bibliography",
 }
 RESULTS = """

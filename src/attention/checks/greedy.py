@@ -59,7 +59,7 @@ def over_all_rows(logits_of, start, end, longest):
 
 @BANK.mistake(
     "The model reads the newest sign alone. It has no memory of its own: what came before must be "
-    "read again at every step, from <start> on.",
+    "read again at every step, from `<start>` on.",
     "Give it all signs so far: `logits_of(signs)`.",
 )
 def newest_alone(logits_of, start, end, longest):
@@ -110,8 +110,8 @@ def never_stops(logits_of, start, end, longest):
 
 
 @BANK.mistake(
-    "Where no <end> comes, one sign too few is written. <start> seems to be counted; `longest` is "
-    "how many signs the model may write.",
+    "Where no `<end>` comes, one sign too few is written. `<start>` seems to be counted; `longest` "
+    "is how many signs the model may write.",
     "Go round `longest` times: `for _ in range(longest)`.",
 )
 def start_counted(logits_of, start, end, longest):

@@ -3,16 +3,23 @@
 
 "use strict";
 
-/* Pages that match alike come in the order of the book, the landing page and the reference after the chapters, rather
-   than by the alphabet. A page whose title holds what was searched for comes before one with such a section. */
+/* Pages that match alike come in the order in which the index has them: of each word first the chapters that say it at length,
+   then the others, in the order of the book, and the landing page and the reference after them. A page whose title holds what
+   was searched for comes before one with such a section. */
 Scorer.score = ([page, title, anchor, , score]) => {
-  const query = new URLSearchParams(location.search).get("q").trim().toLowerCase();
-  const named = !anchor && title.toLowerCase().includes(query);
-  return score + (named ? 1 : 0) - Search._index.docnames.indexOf(page) / 100;
+  const query = new URLSearchParams(location.search).get("q");
+  const file = Search._index.docnames.indexOf(page);
+  const places = [...Search._parseQuery(query)[1]]
+    .map(word => [Search._index.terms[word] ?? []].flat().indexOf(file))
+    .filter(place => place >= 0);
+  const place = places.length ? places.reduce((sum, one) => sum + one) / places.length : file;
+  const named = !anchor && title.toLowerCase().includes(query.trim().toLowerCase());
+  return score + (named ? 1 : 0) - place / 100;
 };
 
-/* A name of the reference that holds what was searched for, and more, comes after a page about it. */
-Object.assign(Scorer, { objPartialMatch: 3, objPrio: { 1: 0 } });
+/* A name of the reference that holds what was searched for, and more, comes after a page about it. So does a title that holds
+   it within a word: "Linformer" is not about inf. */
+Object.assign(Scorer, { objPartialMatch: 3, objPrio: { 1: 0 }, partialTitle: 4 });
 
 /* Of the index, the terms of the glossary alone: names of the reference are found as objects. */
 const found = Search._performSearch;
