@@ -46,13 +46,17 @@ def raised(notebook: NotebookNode) -> list[str]:
 
 
 def failed(notebook: NotebookNode) -> list[str]:
-    """What the tests said that failed, without the check's own name and verdict."""
+    """What the tests said that failed, each on one line."""
     messages = []
     for index, cell in enumerate(notebook.cells):
         if is_test(cell) and (error := error_of(cell)):
-            text = re.sub(r"^\w+: not yet\.\s+", "", error.evalue) or error.ename
-            messages.append(on_one_line(f"{cell_name(notebook, index)}: {text}"))
+            messages.append(on_one_line(f"{cell_name(notebook, index)}: {said(error)}"))
     return messages
+
+
+def said(error: NotebookNode) -> str:
+    """The words of a test that failed, without the check's own name and verdict."""
+    return re.sub(r"^\w+: not yet\.\s+", "", error.evalue) or error.ename
 
 
 def error_of(cell: NotebookNode) -> NotebookNode | None:

@@ -66,9 +66,15 @@ def class_seed(submissions: list[Submission]) -> int:
 
 
 def identify(
-    submissions: list[Submission], releases: dict[str, NotebookNode], only: str | None
+    submissions: list[Submission],
+    releases: dict[str, NotebookNode],
+    only: str | None,
+    student: str = "",
 ) -> list[Submission]:
     """Find each notebook's assignment and student, and which of a student's files is graded.
+
+    only: the one assignment that is graded, where it is one.
+    student: whose all files are, where they are one student's.
 
     Returns:
         The submissions without what a student put beside a notebook, such as a picture. Those that
@@ -88,7 +94,7 @@ def identify(
     )
     same_student = {}
     for submission in submissions:
-        submission.student = student_of[submission.file]
+        submission.student = student or student_of[submission.file]
         if only and submission.assignment not in ("", only):
             submission.notebook = None
             submission.remarks.append(f"this is {submission.assignment}, and {only} was graded")
