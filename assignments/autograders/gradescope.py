@@ -21,12 +21,14 @@ from assignments.autograders.one import (
     sandbox_mode,
 )
 
+VISIBILITY = "visible"  # or after_due_date, after_published: when students see what is in the file
+
 
 def results(outcome: Outcome) -> dict:
     """What results.json holds; Gradescope adds the scores up."""
     return {
         "output": "\n".join(outcome.notes),
-        "visibility": "visible",
+        "visibility": VISIBILITY,
         "stdout_visibility": "hidden",
         "tests": [
             {
@@ -34,7 +36,6 @@ def results(outcome: Outcome) -> dict:
                 "score": row.points,
                 "max_score": row.out_of,
                 "output": row.words,
-                "visibility": "visible",
             }
             for row in outcome.rows
         ],

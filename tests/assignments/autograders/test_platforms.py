@@ -88,7 +88,7 @@ def test_gradescope_grades(released, autograder):
     lost = {test["name"]: test for test in results["tests"] if test["score"] < test["max_score"]}
     assert lost.keys() == {f"test-{MISTAKE.cell}"}
     (test,) = lost.values()
-    assert test.keys() == {"name", "score", "max_score", "output", "visibility"}
+    assert test.keys() == {"name", "score", "max_score", "output"}
     assert MISTAKE.says in " ".join(test["output"].split())
 
 
