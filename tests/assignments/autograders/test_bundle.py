@@ -100,6 +100,9 @@ def test_the_same_bytes_twice(course, platform, tmp_path):
         (tmp_path / folder).mkdir()
         write_bundle(platform, NAME, course, tmp_path / folder)
     assert (tmp_path / f"a/{NAME}.zip").read_bytes() == (tmp_path / f"b/{NAME}.zip").read_bytes()
+    with zipfile.ZipFile(tmp_path / f"a/{NAME}.zip") as archive:
+        assert archive.namelist() == sorted(archive.namelist())
+        assert {entry.date_time for entry in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
 
 
 def changed(course, tmp_path, change):
