@@ -13,7 +13,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from assignments.course import ROOT, cell_name, is_test
+from assignments.course import ROOT, SOURCE, cell_name, is_test
 
 ENTRY = Path(__file__).with_name("entry")
 PLATFORMS = sorted(path.name for path in ENTRY.iterdir() if path.is_dir())
@@ -61,9 +61,9 @@ def code() -> Iterator[str]:
         path = ROOT / name
         for file in path.rglob("*") if path.is_dir() else [path]:
             inside = file.relative_to(ROOT)
-            hidden = any(part.startswith((".", "__pycache__")) for part in inside.parts)
-            ours = inside.parts[0] != "assignments" or file.suffix == ".py"
-            if file.is_file() and ours and not hidden and not file.is_relative_to(ENTRY):
+            made = any(part.startswith((".", "__pycache__")) for part in inside.parts)
+            apart = file.is_relative_to(SOURCE) or file.is_relative_to(ENTRY)
+            if file.is_file() and not made and not apart:
                 yield inside.as_posix()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from assignments import gradebook, report
+from assignments import gradebook
 from assignments.course import ROOT, generate, grade_id, is_test
 from assignments.grade import grade_one, require_sandbox
 from assignments.intake.notebooks import identify, take_in
@@ -70,10 +70,9 @@ async def grade_student(
     chosen = next((s for s in submissions if s.notebook), None)
     notes = [f"{s.file.name}: {s.reason}" for s in submissions if s is not chosen]
     if chosen:
-        notebook = await grade_one(chosen, course.root, course.release, mode)
+        await grade_one(chosen, course.root, course.release, mode)
         notes = chosen.remarks + notes
         points = gradebook.marks(chosen, course.root)
-        errors = {grade_id(cell): report.error_of(cell) for cell in notebook.cells}
     graded = [c for c in course.release.cells if c.metadata.get("nbgrader", {}).get("grade")]
     rows = []
     for cell in graded:
@@ -81,8 +80,7 @@ async def grade_student(
         if not is_test(cell):
             notes.append(f"`{name}` is marked by hand, {out_of:g} points.")
         elif chosen:
-            words = report.said(errors[name]) if errors[name] else ""
-            rows.append(Row(name, float(points[name]), out_of, words))
+            rows.append(Row(name, float(points[name]), out_of, chosen.feedback.get(name, "")))
         else:
             rows.append(Row(name, 0, out_of, "No notebook was found that can be graded."))
     return Outcome(rows, notes)

@@ -20,7 +20,7 @@ class Submission:
     """A file, and what became of it.
 
     remarks: what there is to say about the file and its run, in words.
-    feedback: what the tests said that failed.
+    feedback: what the tests said that failed, by the names of their cells.
     graded: whether it has marks.
     """
 
@@ -29,7 +29,7 @@ class Submission:
     assignment: str = ""
     student: str = ""
     remarks: list[str] = field(default_factory=list)
-    feedback: list[str] = field(default_factory=list)
+    feedback: dict[str, str] = field(default_factory=dict)
     graded: bool = False
 
     @property
