@@ -58,8 +58,8 @@ clients: book ## the chapters in Colab's packages, Binder's steps, JupyterLab an
 everything: $(INSTALLED) ## test and the slow ones, and one line of counts at the end
 	@$(BIN)/python -m tools.check everything
 
-assignments: $(INSTALLED) ## the students' notebooks, a zip each (CLASS_SEED=2027, else the year)
-	@$(BIN)/python -m assignments.release $(CLASS_SEED)
+assignments: $(INSTALLED) ## the students' notebooks, a zip each (CLASS_SEED=2027 FOR=gradescope)
+	@$(BIN)/python -m assignments.release $(CLASS_SEED) $(if $(FOR),--for $(FOR))
 
 grade: $(INSTALLED) ## marks and feedback (SUBMISSIONS=folder or zip, ASSIGNMENT=1-projection)
 	@test -n "$(SUBMISSIONS)" || { echo "Say where they are: make grade SUBMISSIONS=folder"; exit 2; }

@@ -51,8 +51,6 @@ def make_course(root: Path, seed: int, source: Path = SOURCE) -> tuple[list[str]
     names = sorted(found, key=lambda name: (len(name.partition("-")[0]), name))  # 10 after 9
     if not names:
         raise ValueError(f"there are no assignments in {source}")
-    # nbgrader starts alembic by its name alone
-    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     repository = find_repository(ROOT)
     for folder in ("source", "release"):
         shutil.rmtree(root / folder, ignore_errors=True)
@@ -70,6 +68,14 @@ def make_course(root: Path, seed: int, source: Path = SOURCE) -> tuple[list[str]
 
 
 def generate(root: Path, name: str) -> None:
+    """Make the release notebook of `source/name` in the course's folder, by nbgrader.
+
+    Raises:
+        ValueError: nbgrader refuses it.
+    """
+    # nbgrader starts alembic by its name alone
+    if (programs := str(Path(sys.executable).parent)) not in os.get_exec_path():
+        os.environ["PATH"] = os.pathsep.join([programs, os.environ["PATH"]])
     config = settings(root)
     api = NbGraderAPI(CourseDirectory(config=config), config=config)
     made = api.generate_assignment(name)

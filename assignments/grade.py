@@ -79,7 +79,9 @@ async def grade_all(
         async with cores:
             if submission.notebook:
                 try:
-                    await grade_one(submission, root, releases[submission.assignment], mode)
+                    release = releases[submission.assignment]
+                    notebook = await grade_one(submission, root, release, mode)
+                    report.write_page(submission, notebook, root)
                 except Exception as error:  # the others are graded all the same
                     traceback.print_exc()
                     submission.remarks.append(f"grading failed: {type(error).__name__}, {error}")
@@ -93,16 +95,17 @@ async def grade_all(
     return await asyncio.gather(*map(one, submissions))
 
 
-async def grade_one(submission: Submission, root: Path, release: NotebookNode, mode: str) -> None:
-    """Grade a notebook: its marks are in the gradebook afterwards, its page in `feedback`."""
+async def grade_one(
+    submission: Submission, root: Path, release: NotebookNode, mode: str
+) -> NotebookNode:
+    """Grade a notebook: its marks are in the gradebook afterwards. Returns it as it is kept."""
     again = gradebook.register(submission, root)
     submission.remarks += repair(submission.notebook, release)
     notebook = gradebook.with_hidden_tests(submission, root)
     submission.remarks += await run(notebook, mode)
     submission.remarks += report.raised(notebook)
     submission.feedback = report.failed(notebook)
-    notebook = gradebook.keep_marks(submission, notebook, root, again)
-    report.write_page(submission, notebook, root)
+    return gradebook.keep_marks(submission, notebook, root, again)
 
 
 def require_sandbox(mode: str) -> str:

@@ -1,18 +1,23 @@
 """Make what students get: their notebooks, without solutions and hidden tests, a zip each.
 
-    python -m assignments.release 2027
+    python -m assignments.release 2027 [--for gradescope]
 
 writes every assignment with the class's seed in it, the year where none is given, to
 `_build/assignments/`. The same seed and the same commit make the same bytes. What nbgrader needs
 for it lies in `_build/course/`, solutions included: hand out nothing from there.
+
+With `--for` it writes an autograder for each, too, to `_build/autograders/`: these hold the hidden
+tests, and are for the platform alone.
 """
 
+import argparse
 import shutil
 import sys
 import zipfile
 from datetime import date
 from pathlib import Path
 
+from assignments.autograders.bundle import PLATFORMS, write_bundle
 from assignments.course import ROOT, SOURCE, make_course
 
 BUILD = ROOT / "_build"
@@ -40,13 +45,30 @@ def release(target: Path, work: Path, seed: int, source: Path = SOURCE) -> tuple
     return zips, published
 
 
+def autograders(platform: str, names: list[str]) -> list[Path]:
+    """Write the autograders of a class that was released. Returns the zips."""
+    target = BUILD / "autograders" / platform
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    return [write_bundle(platform, name, BUILD / "course", target) for name in names]
+
+
 def main(arguments: list[str]) -> int:
-    (wanted,) = arguments or [str(date.today().year)]
-    if not (wanted.isdecimal() and int(wanted)):
-        print(f"CLASS_SEED={wanted} is no number from 1 on: make assignments CLASS_SEED=2027")
+    parser = argparse.ArgumentParser(prog="python -m assignments.release")
+    parser.add_argument("seed", nargs="?", default=str(date.today().year), help="the class's own")
+    parser.add_argument("--for", dest="platform", choices=PLATFORMS, help="an autograder for each")
+    given = parser.parse_args(arguments)
+    if not (given.seed.isdecimal() and int(given.seed)):
+        print(f"CLASS_SEED={given.seed} is no number from 1 on: make assignments CLASS_SEED=2027")
         return 2
-    seed = int(wanted)
+    seed = int(given.seed)
     zips, published = release(BUILD / "assignments", BUILD / "course", seed)
+    if given.platform:
+        try:
+            zips += autograders(given.platform, [path.stem for path in zips])
+        except ValueError as error:
+            print(error)
+            return 2
     for path in zips:
         print(f"{path.relative_to(ROOT)}: {path.stat().st_size / 1e3:.0f} kB")
     print(f"The class's seed is {seed}; `make grade` finds it again in what comes back.")

@@ -18,7 +18,7 @@ from nbformat.v4 import new_markdown_cell
 from nbgrader.preprocessors import ClearHiddenTests, GetGrades
 
 from assignments import gradebook
-from assignments.course import cell_name, is_test
+from assignments.course import cell_name, grade_id, is_test
 from assignments.intake.notebooks import Submission
 from assignments.sandbox.run import NOT_GRADED
 
@@ -45,14 +45,13 @@ def raised(notebook: NotebookNode) -> list[str]:
     ]  # fmt: skip
 
 
-def failed(notebook: NotebookNode) -> list[str]:
-    """What the tests said that failed, without the check's own name and verdict."""
-    messages = []
-    for index, cell in enumerate(notebook.cells):
-        if is_test(cell) and (error := error_of(cell)):
-            text = re.sub(r"^\w+: not yet\.\s+", "", error.evalue) or error.ename
-            messages.append(on_one_line(f"{cell_name(notebook, index)}: {text}"))
-    return messages
+def failed(notebook: NotebookNode) -> dict[str, str]:
+    """What the tests said that failed, by their names, without the check's name and verdict."""
+    return {
+        grade_id(cell): re.sub(r"^\w+: not yet\.\s+", "", error.evalue) or error.ename
+        for cell in notebook.cells
+        if is_test(cell) and (error := error_of(cell))
+    }
 
 
 def error_of(cell: NotebookNode) -> NotebookNode | None:
@@ -103,7 +102,9 @@ def row_of(submission: Submission, root: Path) -> dict[str, str]:
         "file": submission.file.name,
         "status": "not graded",
         "reason": submission.reason,
-        "feedback": "; ".join(submission.feedback),
+        "feedback": "; ".join(
+            on_one_line(f"`{test}`: {words}") for test, words in submission.feedback.items()
+        ),
     }
     return row | gradebook.marks(submission, root) if submission.graded else row
 

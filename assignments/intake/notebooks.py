@@ -20,7 +20,7 @@ class Submission:
     """A file, and what became of it.
 
     remarks: what there is to say about the file and its run, in words.
-    feedback: what the tests said that failed.
+    feedback: what the tests said that failed, by the names of their cells.
     graded: whether it has marks.
     """
 
@@ -29,7 +29,7 @@ class Submission:
     assignment: str = ""
     student: str = ""
     remarks: list[str] = field(default_factory=list)
-    feedback: list[str] = field(default_factory=list)
+    feedback: dict[str, str] = field(default_factory=dict)
     graded: bool = False
 
     @property
@@ -66,9 +66,15 @@ def class_seed(submissions: list[Submission]) -> int:
 
 
 def identify(
-    submissions: list[Submission], releases: dict[str, NotebookNode], only: str | None
+    submissions: list[Submission],
+    releases: dict[str, NotebookNode],
+    only: str | None,
+    student: str = "",
 ) -> list[Submission]:
     """Find each notebook's assignment and student, and which of a student's files is graded.
+
+    only: the one assignment that is graded, where it is one.
+    student: whose all files are, where they are one student's.
 
     Returns:
         The submissions without what a student put beside a notebook, such as a picture. Those that
@@ -88,7 +94,7 @@ def identify(
     )
     same_student = {}
     for submission in submissions:
-        submission.student = student_of[submission.file]
+        submission.student = student or student_of[submission.file]
         if only and submission.assignment not in ("", only):
             submission.notebook = None
             submission.remarks.append(f"this is {submission.assignment}, and {only} was graded")

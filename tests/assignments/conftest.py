@@ -1,14 +1,19 @@
 """What every test of the assignments reads: the sources, the released notebooks, the answers."""
 
 import importlib.util
+import itertools
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import nbformat
 import pytest
 
 from assignments.course import SOURCE
+from assignments.grade import grade
 from assignments.intake.notebooks import read
 from assignments.release import release
+from tests.assignments.submissions import Mistake, Right, reference_answers, submission
 
 ANSWERS = Path(__file__).with_name("answers")
 SEED = 2027
@@ -27,12 +32,64 @@ def answers(name: str):
     return module
 
 
+def side_by_side(known):
+    """Groups of answers for different cells: every group is a submission of its own."""
+    by_cell = {}
+    for answer in known:
+        by_cell.setdefault(answer.cell, []).append(answer)
+    for group in itertools.zip_longest(*by_cell.values()):
+        yield [answer for answer in group if answer is not None]
+
+
+class Graded(NamedTuple):
+    """A bank of answers that `make grade` has graded.
+
+    handed_in: the folder of the submissions; the others are by the name of a submission.
+    """
+
+    folder: Path
+    handed_in: Path
+    mistakes: dict[str, list[Mistake]]
+    rights: dict[str, list[Right]]
+    rows: dict[str, dict[str, str]]
+
+
 @pytest.fixture(scope="session")
-def released(tmp_path_factory) -> Path:
-    """The folder that `make assignments` fills."""
+def course(tmp_path_factory) -> Path:
+    """The folder of the class's course, and beside it what `make assignments` fills."""
     folder = tmp_path_factory.mktemp("release")
     release(folder / "assignments", folder / "course", SEED)
-    return folder / "assignments"
+    return folder / "course"
+
+
+@pytest.fixture(scope="session")
+def released(course) -> Path:
+    return course.with_name("assignments")
+
+
+@pytest.fixture(scope="session")
+def graded_bank(released, tmp_path_factory):
+    """Grades an assignment's reference, stub, mistakes and right answers, when first asked."""
+
+    @cache
+    def grade_bank(name: str) -> Graded:
+        folder, known = tmp_path_factory.mktemp(name), answers(name)
+        reference = reference_answers(source(name))
+        mistakes = {f"mistaken {i}": g for i, g in enumerate(side_by_side(known.MISTAKES))}
+        rights = {f"right {i}": g for i, g in enumerate(side_by_side(known.RIGHT))}
+        submissions = {"reference": reference, "stub": {}}
+        for student, group in (mistakes | rights).items():
+            submissions[student] = reference | {answer.cell: answer.code for answer in group}
+        handed_in = folder / "in"
+        handed_in.mkdir()
+        blank = nbformat.read(released / f"{name}.ipynb", as_version=4)
+        for student, cells in submissions.items():
+            text = nbformat.writes(submission(blank, cells))
+            (handed_in / f"{student}.ipynb").write_text(text, "utf-8")
+        rows = {row["student"]: row for row in grade(handed_in, folder / "grades")}
+        return Graded(folder, handed_in, mistakes, rights, rows)
+
+    return grade_bank
 
 
 @pytest.fixture

@@ -2,17 +2,13 @@
 
 import csv
 import html
-import itertools
 import re
 
-import nbformat
 import pytest
 
 from assignments.course import grade_id
-from assignments.grade import grade
 from assignments.sandbox import landlock
 from tests.assignments.conftest import NAMES, answers, source
-from tests.assignments.submissions import reference_answers, submission
 
 pytestmark = pytest.mark.skipif(not landlock.version(), reason="this system has no Landlock")
 
@@ -36,33 +32,13 @@ def feedback_text(folder, student, name):
     return " ".join(html.unescape(re.sub("<[^>]+>", "", page)).split())
 
 
-def side_by_side(known):
-    """Groups of answers for different cells: every group is a submission of its own."""
-    by_cell = {}
-    for answer in known:
-        by_cell.setdefault(answer.cell, []).append(answer)
-    for group in itertools.zip_longest(*by_cell.values()):
-        yield [answer for answer in group if answer is not None]
-
-
 @pytest.mark.parametrize("name", NAMES)
-def test_the_marks_are_right(student_version, name, tmp_path):
-    released, reference = student_version(name), reference_answers(source(name))
+def test_the_marks_are_right(graded_bank, name):
     known = answers(name)
     assert len(known.MISTAKES) >= 8 and len(known.RIGHT) >= 2
-    mistakes = {f"mistaken {i}": group for i, group in enumerate(side_by_side(known.MISTAKES))}
-    rights = {f"right {i}": group for i, group in enumerate(side_by_side(known.RIGHT))}
-    submissions = {"reference": reference, "stub": {}}
-    for student, group in (mistakes | rights).items():
-        submissions[student] = reference | {answer.cell: answer.code for answer in group}
-    (tmp_path / "in").mkdir()
-    for student, cells in submissions.items():
-        text = nbformat.writes(submission(released, cells))
-        (tmp_path / "in" / f"{student}.ipynb").write_text(text, "utf-8")
+    folder, _, mistakes, rights, rows = graded_bank(name)
 
-    rows = {row["student"]: row for row in grade(tmp_path / "in", tmp_path / "grades")}
-
-    assert rows.keys() == submissions.keys()
+    assert rows.keys() == {"reference", "stub", *mistakes, *rights}
     by_machine, by_hand = points(name)
     full = sum(by_machine.values())
     print(f"{name}: {len(rows)} notebooks, {full} points and {by_hand} by hand")
@@ -70,16 +46,16 @@ def test_the_marks_are_right(student_version, name, tmp_path):
     seen = {student: float(row["points"]) for student, row in rows.items()}
     assert seen["stub"] == 0 and rows["stub"]["by_hand"] == ""
     for student in ("reference", *rights):
-        assert seen[student] == full, f"{student}: {feedback_text(tmp_path, student, name)}"
+        assert seen[student] == full, f"{student}: {feedback_text(folder, student, name)}"
         assert bool(rows[student]["by_hand"]) == bool(by_hand)
     for student, group in mistakes.items():
-        page = feedback_text(tmp_path, student, name)
+        page = feedback_text(folder, student, name)
         lost = {cell for cell in by_machine if float(rows[student][cell]) < by_machine[cell]}
         for mistake in group:
             cell = following_test(name, mistake.cell)
             assert float(rows[student][cell]) == 0, f"{mistake.name} has the points of {cell}"
             assert " ".join(mistake.says.split()) in page, f"{mistake.name} is not named in: {page}"
         assert lost == {following_test(name, mistake.cell) for mistake in group}
-    with (tmp_path / "grades/grades.csv").open(encoding="utf-8-sig", newline="") as file:
+    with (folder / "grades/grades.csv").open(encoding="utf-8-sig", newline="") as file:
         table = list(csv.DictReader(file))
     assert {row["student"]: float(row["points"]) for row in table} == seen

@@ -1,12 +1,13 @@
 """What was handed in is read and recognised, or it is said in words why it cannot be."""
 
 import json
+import os
 
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from assignments.intake.notebooks import read, recognise
+from assignments.intake.notebooks import identify, read, recognise, take_in
 from assignments.repair import repair
 from tests.assignments.conftest import NAMES
 
@@ -56,3 +57,14 @@ def test_odd_metadata_is_read(handed_in, releases):
     assert recognise(notebook, releases) == NAME
     repair(notebook, releases[NAME])
     nbformat.validate(notebook)
+
+
+def test_all_files_of_one_student(handed_in, releases, tmp_path):
+    """Wherever they lie: the newest is graded, whatever an LMS would make of the names."""
+    for second, name in enumerate(["ada/a.ipynb", "b_1_2_x.ipynb", "submitted/bob/c.ipynb"]):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        nbformat.write(handed_in(), tmp_path / name)
+        os.utime(tmp_path / name, (second, second))
+    submissions = identify(take_in(tmp_path), {NAME: releases[NAME]}, None, "student")
+    assert {s.student for s in submissions} == {"student"}
+    assert [s.file.name for s in submissions if s.notebook] == ["submitted/bob/c.ipynb"]

@@ -1,0 +1,15 @@
+"""What Classroom 50 starts, in a student's checkout, with any Python: the grader of this folder."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+PYTHON = HERE / ".venv" / "bin" / "python"
+
+if not PYTHON.exists():
+    subprocess.run(["bash", str(HERE / "install.sh")], check=True, cwd=HERE)
+# -P: no file of the student's is imported in the place of a module.
+command = [str(PYTHON), "-W", "ignore", "-P", "-m", "assignments.autograders.classroom50"]
+sys.exit(subprocess.run(command, env=os.environ | {"PYTHONPATH": str(HERE)}).returncode)

@@ -1,0 +1,74 @@
+"""A bundle gives what `make grade` gives, test by test: to solution, stub and mistakes."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from assignments.sandbox import landlock
+from tests.assignments.autograders.conftest import give_packages
+from tests.assignments.conftest import NAMES
+from tests.assignments.test_answers import following_test, points
+
+MANY = Path(__file__).with_name("grade_many.py")
+RUNNER = {  # of what Classroom 50 sets, what its contract needs
+    "CLASSROOM": "attention",
+    "ASSIGNMENT": "homework",
+    "SUBMISSION_TAG": "submit/2027-01-01T00-00-00Z-0123456",
+    "COMMIT_URL": "https://example.invalid/commit",
+    "RELEASE_URL": "https://example.invalid/release",
+    "REVIEW_URL": "https://example.invalid/review",
+}
+
+pytestmark = pytest.mark.skipif(not landlock.version(), reason="this system has no Landlock")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_points_of_make_grade(graded_bank, unpacked, name, tmp_path):
+    bank = graded_bank(name)
+    students = ["reference", "stub", *bank.mistakes]
+    for student in students:
+        (tmp_path / "in" / student).mkdir(parents=True)
+        shutil.copy(bank.handed_in / f"{student}.ipynb", tmp_path / "in" / student / "mine.ipynb")
+    folder = unpacked("gradescope", name, "autograder/source")
+    give_packages(folder)
+    run = subprocess.run(
+        [folder / ".venv/bin/python", "-W", "ignore", "-P", MANY, tmp_path / "in"],
+        env={"PATH": os.defpath, "PYTHONPATH": str(folder)} | RUNNER,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
+    printed = json.loads(run.stdout.splitlines()[-1])
+    assert printed["code"] == f"{folder}/assignments/__init__.py"
+    told = printed["told"]
+    assert told.keys() == set(students)
+    by_machine, by_hand = points(name)
+    full = sum(by_machine.values())
+    for student, files in told.items():
+        row = bank.rows[student]
+        due = {test: float(row[test]) for test in by_machine}
+        tests = files["gradescope"]["tests"]
+        assert {test["name"]: test["score"] for test in tests} == due, student
+        assert {test["name"]: test["max_score"] for test in tests} == by_machine
+        assert {bool(test["output"]) for test in tests if test["score"]} <= {False}
+        result = files["classroom50"]
+        rows = {test["test-name"]: test for test in result["tests"]}
+        assert {test: row["score"] for test, row in rows.items()} == due, student
+        assert {test: row["max-score"] for test, row in rows.items()} == by_machine
+        assert all(row["passed"] == (due[test] == by_machine[test]) for test, row in rows.items())
+        assert (result["score"], result["max-score"]) == (sum(due.values()), full)
+        assert ("by hand" in files["body"]) == bool(by_hand)
+    assert told["reference"]["classroom50"]["score"] == full
+    assert told["stub"]["classroom50"]["score"] == 0
+    for student, group in bank.mistakes.items():
+        outputs = {test["name"]: test["output"] for test in told[student]["gradescope"]["tests"]}
+        body = " ".join(told[student]["body"].split())
+        for mistake in group:
+            says = " ".join(mistake.says.split())
+            assert says in " ".join(outputs[following_test(name, mistake.cell)].split())
+            assert says in body
