@@ -102,7 +102,7 @@ async def grade_one(submission: Submission, root: Path, release: NotebookNode, m
     submission.remarks += report.raised(notebook)
     submission.feedback = report.failed(notebook)
     notebook = gradebook.keep_marks(submission, notebook, root, again)
-    report.write_page(submission, notebook, root)
+    report.write_page(submission, notebook, release, root)
 
 
 def require_sandbox(mode: str) -> str:

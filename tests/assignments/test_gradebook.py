@@ -62,4 +62,4 @@ def test_marks_given_by_hand_stay(graded):
     assert (ada["status"], ada["points"], ada["explain"]) == ("graded", "18.5", "3.5")
     assert bob["status"] == "to be graded by hand" and bob["explain"] == ""
     page = (folder / "grades/feedback/ada" / NAME / f"{NAME}.html").read_text("utf-8")
-    assert "Which word?" in page and "Score: 18.5 / 20.0" in page
+    assert "Which word?" in page and "<b>18.5</b> of 20 points" in page
