@@ -313,6 +313,16 @@ def test_spellings_of_a_name(name, tmp_path):
     assert person.name == "Müller-Lüdenscheidt, Zoë"
 
 
+def test_two_of_a_name_and_one_in_the_list(tmp_path):
+    """Moodle tells them apart in its download; its gradebook has one of them, and not which."""
+    (tmp_path / "class.csv").write_bytes(gradebook().replace(b"Min-jun,Kim,S4", b"Other,Kim,S4"))
+    marks = marks_of("moodle")[:5]
+    write_marks(marks, {NAME: TITLE}, read_roster(tmp_path / "class.csv"), tmp_path)
+    left_out = (tmp_path / "grades-left-out.csv").read_text("utf-8-sig")
+    assert left_out.count("two hand in under this name, and class.csv has one: Kim, Min-jun") == 2
+    assert "Kim" not in (tmp_path / "grades-moodle.csv").read_text("utf-8")
+
+
 @pytest.mark.parametrize(
     ("data", "says"),
     [
