@@ -61,10 +61,10 @@ everything: $(INSTALLED) ## test and the slow ones, and one line of counts at th
 assignments: $(INSTALLED) ## the students' notebooks, a zip each (CLASS_SEED=2027 FOR=gradescope)
 	@$(BIN)/python -m assignments.release $(CLASS_SEED) $(if $(FOR),--for $(FOR))
 
-grade: $(INSTALLED) ## marks and feedback (SUBMISSIONS=folder or zip, ASSIGNMENT=1-projection)
+grade: $(INSTALLED) ## marks and feedback (SUBMISSIONS=folder or zip, ASSIGNMENT=1-projection, ROSTER=class.csv)
 	@test -n "$(SUBMISSIONS)" || { echo "Say where they are: make grade SUBMISSIONS=folder"; exit 2; }
 	@$(BIN)/python -m assignments.grade "$(SUBMISSIONS)" $(if $(ASSIGNMENT),--assignment $(ASSIGNMENT)) \
-		$(if $(CLASS_SEED),--seed $(CLASS_SEED)) $(if $(SANDBOX),--sandbox $(SANDBOX))
+		$(if $(ROSTER),--roster "$(ROSTER)") $(if $(CLASS_SEED),--seed $(CLASS_SEED)) $(if $(SANDBOX),--sandbox $(SANDBOX))
 
 questions: $(INSTALLED) ## the question bank for Moodle, Canvas and QTI 2.1, into dist/questions
 	@$(BIN)/python -m assignments.questions

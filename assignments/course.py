@@ -20,6 +20,7 @@ SOURCE = ROOT / "assignments" / "source"
 
 SEED_CELL = "class-seed"
 SEED = re.compile(r"^CLASS_SEED = (\d+)", re.MULTILINE)
+HEADING = re.compile(r"^(#+) (.+?)(?: \(\d+ points?\))?$", re.MULTILINE)
 
 
 def settings(root: Path) -> Config:
@@ -111,6 +112,23 @@ def grade_id(cell: NotebookNode) -> str | None:
 
 def named_cells(notebook: NotebookNode) -> dict[str, NotebookNode]:
     return {grade_id(cell): cell for cell in notebook.cells if grade_id(cell)}
+
+
+def title(notebook: NotebookNode) -> str:
+    """What stands above a released notebook."""
+    return HEADING.search(notebook.cells[0].source)[2]
+
+
+def tasks(notebook: NotebookNode) -> dict[str, str]:
+    """The task that each of nbgrader's cells belongs to, as the heading above it says."""
+    task, found = "", {}
+    for cell in notebook.cells:
+        heading = HEADING.search(cell.source) if cell.cell_type == "markdown" else None
+        if heading:
+            task = heading[2]
+        if name := grade_id(cell):
+            found[name] = task
+    return found
 
 
 def cell_name(notebook: NotebookNode, index: int) -> str:

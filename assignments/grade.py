@@ -1,9 +1,10 @@
 """Grade a class: a folder of notebooks goes in, feedback pages and one CSV come out.
 
-    python -m assignments.grade submissions [--assignment 1-projection] [--seed 2027]
+    python -m assignments.grade submissions [--assignment 1-projection] [--roster export.csv]
 
-writes to `_build/grades/`: `grades.csv`, a row for every file; `feedback/`, a page for every graded
-notebook; and nbgrader's own `gradebook.db`, `submitted/` and `autograded/`, on which its formgrader
+writes to `_build/grades/`: `grades.csv`, a row for every file; `grades-canvas.csv` and
+`grades-moodle.csv`, which these import; `feedback/`, a page for every graded notebook; and
+nbgrader's own `gradebook.db`, `submitted/` and `autograded/`, on which its formgrader
 opens for what is graded by hand. Marks that were given there stay when this is run again.
 
 A submission goes through intake, repair, sandbox, gradebook and report, in this order. Each
@@ -26,8 +27,11 @@ import nbformat
 from nbformat import NotebookNode
 
 from assignments import gradebook, report
-from assignments.course import ROOT, SOURCE, make_course
+from assignments.course import ROOT, SOURCE, make_course, title
 from assignments.intake.notebooks import Submission, class_seed, identify, take_in
+from assignments.lms.account import Mark
+from assignments.lms.files import write_marks
+from assignments.lms.roster import WORKSHEET, Roster, read_roster
 from assignments.repair import repair
 from assignments.sandbox import landlock, seccomp
 from assignments.sandbox.run import run
@@ -41,6 +45,7 @@ def grade(
     *,
     only: str | None = None,
     seed: int | None = None,
+    roster: Roster | None = None,
     mode: str = "full",
     source: Path = SOURCE,
 ) -> list[dict[str, str]]:
@@ -49,6 +54,7 @@ def grade(
     root: the folder that is written to.
     only: the one assignment that is graded; the others are recognised, and left.
     seed: the class's, where it is not the one of most notebooks.
+    roster: the class as the LMS exports it, to which the marks are to go.
     """
     submissions = take_in(folder)
     root.mkdir(parents=True, exist_ok=True)
@@ -61,27 +67,31 @@ def grade(
         for name in names
     }
     submissions = identify(submissions, releases, only)
-    rows = asyncio.run(grade_all(submissions, root, releases, mode))
-    rows.sort(key=lambda row: (row["student"], row["assignment"], row["file"]))
+    marks = asyncio.run(grade_all(submissions, root, releases, mode))
+    marks.sort(key=lambda mark: [mark.row[key] for key in ("student", "assignment", "file")])
+    rows = [mark.row for mark in marks]
     report.write_csv(rows, root / "grades.csv")
+    handed_in = {only} if only else {mark.submission.assignment for mark in marks}
+    titles = {name: title(releases[name]) for name in names if name in handed_in}
+    print(*write_marks(marks, titles, roster, root), sep="\n")
     return rows
 
 
 async def grade_all(
     submissions: list[Submission], root: Path, releases: dict[str, NotebookNode], mode: str
-) -> list[dict[str, str]]:
-    """Grade side by side, and print a line for each when it is done. Returns the rows."""
+) -> list[Mark]:
+    """Grade side by side, and print a line for each when it is done."""
     cores = asyncio.Semaphore(os.cpu_count() or 1)
     done = 0
 
-    async def one(submission: Submission) -> dict[str, str]:
+    async def one(submission: Submission) -> Mark:
         nonlocal done
         async with cores:
             if submission.notebook:
                 try:
                     release = releases[submission.assignment]
                     notebook = await grade_one(submission, root, release, mode)
-                    report.write_page(submission, notebook, root)
+                    report.write_page(submission, notebook, release, root)
                 except Exception as error:  # the others are graded all the same
                     traceback.print_exc()
                     submission.remarks.append(f"grading failed: {type(error).__name__}, {error}")
@@ -90,7 +100,9 @@ async def grade_all(
         result = f"{row['points']} of {row['out_of']}" if submission.graded else "not graded"
         reason = f" ({submission.reason})" if submission.remarks else ""
         print(f"[{done}/{len(submissions)}] {submission.file.name}: {result}{reason}", flush=True)
-        return row
+        release = releases.get(submission.assignment)
+        comment = report.comment(submission, root, release) if submission.graded else ""
+        return Mark(submission, row, comment)
 
     return await asyncio.gather(*map(one, submissions))
 
@@ -128,6 +140,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("submissions", type=Path, help="a folder or a zip of notebooks")
     parser.add_argument("--assignment", help="grade this one alone")
     parser.add_argument("--seed", type=int, help="the class's, if it is not in the notebooks")
+    parser.add_argument("--roster", type=Path, help="the class, as Canvas or Moodle exports it")
     parser.add_argument("--sandbox", choices=["full", "limits"], default="full")
     given = parser.parse_args(arguments)
     start = monotonic()
@@ -135,10 +148,17 @@ def main(arguments: list[str]) -> int:
     try:
         if not given.submissions.exists():
             raise ValueError(f"there is no {given.submissions}")
+        roster = read_roster(given.roster) if given.roster else None
+        if roster and roster.format is WORKSHEET and not given.assignment:
+            raise ValueError(
+                f"{roster.name} is {WORKSHEET.told}, which is for one assignment. Say for which: "
+                "make grade ASSIGNMENT=1-projection …"
+            )
         rows = grade(
             given.submissions.resolve(),
             only=given.assignment,
             seed=given.seed,
+            roster=roster,
             mode=require_sandbox(given.sandbox),
         )
     except ValueError as error:

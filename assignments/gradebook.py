@@ -109,6 +109,14 @@ def marks(submission: Submission, root: Path) -> dict[str, str]:
         }
 
 
+def comments(submission: Submission, root: Path) -> dict[str, str]:
+    """What was written to the student by hand, by the names of the cells."""
+    name = submission.assignment
+    with open_gradebook(root) as gradebook:
+        marked = gradebook.find_submission_notebook(name, name, submission.student)
+        return {each.name: each.manual_comment for each in marked.comments if each.manual_comment}
+
+
 def open_gradebook(root: Path) -> Gradebook:
     return Gradebook(settings(root).CourseDirectory.db_url, "attention")
 

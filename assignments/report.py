@@ -1,24 +1,22 @@
 """What a run is reported as: remarks and messages, a page for the student, a row of the CSV.
 
-The page is nbgrader's, made safe to open and to pass on. It needs no other host and runs no script:
-what the student's code has shown is data.
+The page is safe to open and to pass on. It needs no other host and runs no script: what the
+student's code has shown is data. `feedback_page/` is what it looks like.
 """
 
 import csv
+import html
 import re
-from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-import nbgrader.server_extensions.formgrader as formgrader
 from nbconvert.exporters import HTMLExporter
-from nbconvert.preprocessors import CSSHTMLHeaderPreprocessor
 from nbformat import NotebookNode
-from nbformat.v4 import new_markdown_cell
-from nbgrader.preprocessors import ClearHiddenTests, GetGrades
+from nbgrader.preprocessors import ClearHiddenTests
+from pygments.formatters import HtmlFormatter
 
 from assignments import gradebook
-from assignments.course import cell_name, grade_id, is_test
+from assignments.course import cell_name, grade_id, is_test, tasks, title
 from assignments.intake.notebooks import Submission
 from assignments.sandbox.run import NOT_GRADED
 
@@ -27,8 +25,7 @@ COLUMNS = [
     *("reason", "feedback"),
 ]
 MESSAGE = 200  # characters of a message that a row has room for
-SCRIPT = re.compile(r"<script\b.*?</script\s*>", re.DOTALL | re.IGNORECASE)
-FONT = re.compile(r"@font-face\s*\{[^}]*\}")  # of icons that the page does not show
+WIDTH = 72  # columns to which a check breaks its words
 POLICY = (
     '<meta http-equiv="Content-Security-Policy" '
     "content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:\">"
@@ -46,12 +43,32 @@ def raised(notebook: NotebookNode) -> list[str]:
 
 
 def failed(notebook: NotebookNode) -> dict[str, str]:
-    """What the tests said that failed, by their names, without the check's name and verdict."""
+    """What the tests said that failed, by their names."""
     return {
-        grade_id(cell): re.sub(r"^\w+: not yet\.\s+", "", error.evalue) or error.ename
+        grade_id(cell): words_of(error)
         for cell in notebook.cells
         if is_test(cell) and (error := error_of(cell))
     }
+
+
+def words_of(error: NotebookNode) -> str:
+    """An error of a test, without the check's own name and verdict."""
+    text = unbroken(re.sub(r"^\w+: not yet\.\s+", "", error.evalue))
+    if error.ename in ("NotYet", "AssertionError", NOT_GRADED):
+        return text or error.ename
+    return f"{error.ename}: {text}"
+
+
+def unbroken(text: str) -> str:
+    """Words with their paragraphs' lines joined again, where a check broke them."""
+    lines = [""]
+    for line in text.strip().splitlines():
+        first = re.match(r"`[^`]*`\S*|\S*", line)[0]
+        if first and len(lines[-1].rpartition("\n")[2]) + 1 + len(first) > WIDTH:
+            lines[-1] += "\n" + line
+        else:
+            lines.append(line)
+    return "\n".join(line.replace("\n", " ") for line in lines[1:])
 
 
 def error_of(cell: NotebookNode) -> NotebookNode | None:
@@ -65,33 +82,112 @@ def on_one_line(text: str) -> str:
 
 @cache
 def exporter() -> HTMLExporter:
-    folder = Path(formgrader.__file__).parent
-    html = HTMLExporter(
-        template_name="feedback",
-        extra_template_basedirs=[str(folder / "templates")],
-        extra_template_paths=[str(folder / "static/node_modules/bootstrap/dist/css")],
+    page = HTMLExporter(
+        template_name="feedback_page",
+        extra_template_basedirs=[str(Path(__file__).parent)],
+        filters={"in_words": in_words},
+        exclude_anchor_links=True,
+        exclude_output_prompt=True,
         sanitize_html=True,
     )
-    # The marks are this class's; the hidden tests are the next one's too.
-    for preprocessor in (GetGrades, ClearHiddenTests, CSSHTMLHeaderPreprocessor):
-        html.register_preprocessor(preprocessor, enabled=True)
-    return html
+    page.register_preprocessor(ClearHiddenTests, enabled=True)  # they are the next class's too
+    return page
 
 
-def write_page(submission: Submission, notebook: NotebookNode, root: Path) -> None:
-    """The page of a graded notebook, with the remarks above the first cell."""
-    if submission.remarks:
-        remarks = "".join(f"\n- {remark}" for remark in submission.remarks)
-        cell = new_markdown_cell(f"**About the file that you handed in**\n{remarks}", id="remarks")
-        notebook.cells.insert(0, cell)
-    resources = gradebook.resources_of(submission, root)
-    html, _ = exporter().from_notebook_node(notebook, resources=resources)
-    html = FONT.sub("", SCRIPT.sub("", html))
+def in_words(text: str) -> str:
+    """A message as HTML: only what stands between backticks is marked up."""
+    return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", html.escape(text))
+
+
+def code_style() -> str:
+    light, dark = (
+        HtmlFormatter(style=f"a11y-high-contrast-{ground}", nobackground=True)
+        for ground in ("light", "dark")
+    )
+    return (
+        light.get_style_defs(".highlight")
+        + "@media (prefers-color-scheme: dark) {"
+        + dark.get_style_defs(".highlight")
+        + "}"
+    )
+
+
+def write_page(
+    submission: Submission, notebook: NotebookNode, release: NotebookNode, root: Path
+) -> None:
+    """The page of a graded notebook. The notebook is changed: each cell is told what it is."""
+    results = results_of(submission, release, root)
+    setup = {first_line(cell) for cell in release.cells[:3] if cell.cell_type == "code"}
+    if first_line(notebook.cells[0]) == first_line(release.cells[0]):
+        notebook.cells[0].source = "\n".join(notebook.cells[0].source.splitlines()[1:])
+    for cell in notebook.cells:
+        about = cell.metadata.get("nbgrader", {})
+        if cell.cell_type == "code" and first_line(cell) in setup:
+            cell.metadata.kind = "setup"
+        elif is_test(cell):
+            cell.metadata.kind = "test"
+            # the words stand in the result; a traceback could show a line of a hidden test
+            cell.outputs = [output for output in cell.outputs if output.output_type != "error"]
+        elif about.get("solution"):
+            cell.metadata.kind = "answer"
+        cell.metadata.result = results.get(grade_id(cell))
+    marks = gradebook.marks(submission, root)
+    page = {
+        "policy": POLICY,
+        "code_style": code_style(),
+        "title": title(release),
+        "student": submission.student,
+        "points": marks["points"],
+        "out_of": marks["out_of"],
+        "waiting": marks["by_hand"],
+        "results": list(results.values()),
+        "remarks": submission.remarks,
+    }
+    text, _ = exporter().from_notebook_node(notebook, resources={"page": page})
     path = root / "feedback" / submission.student / submission.assignment
     path.mkdir(parents=True, exist_ok=True)
-    (path / f"{submission.assignment}.html").write_text(
-        html.replace("<head>", f"<head>{POLICY}", 1), "utf-8"
-    )
+    (path / f"{submission.assignment}.html").write_text(text, "utf-8")
+
+
+def first_line(cell: NotebookNode) -> str:
+    return cell.source.strip().partition("\n")[0]
+
+
+def results_of(
+    submission: Submission, release: NotebookNode, root: Path
+) -> dict[str, dict[str, str]]:
+    """What each graded cell came to, in the notebook's order: its task, points and words."""
+    marks, comments = gradebook.marks(submission, root), gradebook.comments(submission, root)
+    results, task_of = {}, tasks(release)
+    for cell in release.cells:
+        name, about = grade_id(cell), cell.metadata.get("nbgrader", {})
+        if not about.get("grade"):
+            continue
+        points, out_of = marks[name], f"{about.points:g}"
+        state = "waiting" if not points else {out_of: "full", "0": "none"}.get(points, "part")
+        written = [text for other, text in comments.items() if task_of.get(other) == task_of[name]]
+        results[name] = {
+            "task": task_of[name],
+            "anchor": f"task-{len(results) + 1}",
+            "points": points,
+            "out_of": out_of,
+            "state": state,
+            "message": submission.feedback.get(name, ""),
+            "comment": "\n".join(written),
+        }
+    return results
+
+
+def comment(submission: Submission, root: Path, release: NotebookNode) -> str:
+    """What a student reads beside the points in the LMS, a line for each thing there is to say."""
+    results = results_of(submission, release, root).values()
+    lines = [
+        f"{result['task']}: {result[words]}"
+        for result in results
+        for words in ("message", "comment")
+        if result[words]
+    ]
+    return "\n".join(" ".join(line.split()) for line in [*lines, *submission.remarks])
 
 
 def row_of(submission: Submission, root: Path) -> dict[str, str]:
@@ -103,16 +199,17 @@ def row_of(submission: Submission, root: Path) -> dict[str, str]:
         "status": "not graded",
         "reason": submission.reason,
         "feedback": "; ".join(
-            on_one_line(f"`{test}`: {words}") for test, words in submission.feedback.items()
+            on_one_line(f"`{name}`: {text}") for name, text in submission.feedback.items()
         ),
     }
     return row | gradebook.marks(submission, root) if submission.graded else row
 
 
-def write_csv(rows: Iterable[dict[str, str]], path: Path) -> None:
-    cells = dict.fromkeys(key for row in rows for key in row if key not in COLUMNS)
+def write_csv(rows: list[dict[str, str]], path: Path, columns: list[str] = COLUMNS) -> None:
+    """Write rows with these columns and all others that a row has."""
+    columns = list(dict.fromkeys([*columns, *(column for row in rows for column in row)]))
     with path.open("w", encoding="utf-8-sig", newline="") as file:  # the mark tells a spreadsheet
-        table = csv.DictWriter(file, [*COLUMNS, *cells])
+        table = csv.DictWriter(file, columns)
         table.writeheader()
         for row in rows:
             table.writerow({column: no_formula(text) for column, text in row.items()})

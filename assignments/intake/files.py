@@ -8,12 +8,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from time import mktime
+from typing import NamedTuple
 
 LARGEST = 50 * 2**20  # bytes of one file; a zip of a class may be larger
 DEPTH = 4  # zips within zips
 NOT_HANDED_IN = re.compile(r"^(\..*|__MACOSX|Thumbs\.db|desktop\.ini|timestamp\.txt)$")
 MOODLE = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_(?:file|onlinetext)(?:_.*)?")
 CANVAS = re.compile(r"(?P<name>[^_]+)_(?:LATE_)?(?P<id>\d+)_\d+_.+")
+LMS = {"moodle": MOODLE, "canvas": CANVAS}
 ENDING = re.compile(r"(\.ipynb)?(\.\w{1,5})?$")  # a browser may save x.ipynb.txt
 
 
@@ -94,22 +96,40 @@ def too_large(size: int) -> str:
     return f"the file has {size / 2**20:.0f} MB, and {LARGEST / 2**20:.0f} MB are read"
 
 
-def students(files: list[File], assignment_of: dict[File, str]) -> dict[File, str]:
-    """Who handed in each file.
+class Student(NamedTuple):
+    """Who handed in a file.
 
-    The name comes from what Moodle or Canvas wrote, else from the folder, else from the file. Two
-    people of one name, whom the LMS tells apart, get its number behind the name.
+    name: the one that is written: two people of one name, whom the LMS tells apart, get its number
+        behind the name.
+    known_as: the name alone, as Moodle or Canvas wrote it, else the folder's, else the file's.
+    number: the LMS's, empty where none was written.
+    lms: "canvas", "moodle", or empty.
+    """
+
+    name: str
+    known_as: str
+    number: str = ""
+    lms: str = ""
+
+
+NOBODY = Student("", "")
+
+
+def students(files: list[File], assignment_of: dict[File, str]) -> dict[File, Student]:
+    """Who handed in each file.
 
     assignment_of: the assignment of those files that are one.
     """
     drop = common_folder(files, assignment_of)
     named = {file: student(file.parts[drop:]) for file in files}
     numbers = {}
-    for name, number in named.values():
-        numbers.setdefault(name, set()).add(number)
+    for each in named.values():
+        numbers.setdefault(each.known_as, set()).add(each.number)
     return {
-        file: f"{name}_{number}" if len(numbers[name]) > 1 and number else name
-        for file, (name, number) in named.items()
+        file: each._replace(name=f"{each.known_as}_{each.number}")
+        if len(numbers[each.known_as]) > 1 and each.number
+        else each
+        for file, each in named.items()
     }
 
 
@@ -127,14 +147,15 @@ def common_folder(files: Iterable[File], assignment_of: dict[File, str]) -> int:
     return drop
 
 
-def student(parts: tuple[str, ...]) -> tuple[str, str]:
-    """The student's name and, where an LMS gives one, number."""
-    for pattern in (MOODLE, CANVAS):
+def student(parts: tuple[str, ...]) -> Student:
+    for lms, pattern in LMS.items():
         for part in parts:
             if match := pattern.fullmatch(part):
-                return safe(match["name"]), match["id"]
+                name = safe(match["name"])
+                return Student(name, name, match["id"], lms)
     first = parts[0]
-    return safe(ENDING.sub("", first) if len(parts) == 1 else first.removesuffix(".zip")), ""
+    name = safe(ENDING.sub("", first) if len(parts) == 1 else first.removesuffix(".zip"))
+    return Student(name, name)
 
 
 def safe(name: str) -> str:

@@ -10,7 +10,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_raw_cell
 
 from assignments.course import SEED, SEED_CELL, grade_id, is_test, named_cells
-from assignments.intake.files import File, files_in, students
+from assignments.intake.files import NOBODY, File, Student, files_in, students
 
 NEW_CELL = {"code": new_code_cell, "markdown": new_markdown_cell, "raw": new_raw_cell}
 
@@ -19,6 +19,7 @@ NEW_CELL = {"code": new_code_cell, "markdown": new_markdown_cell, "raw": new_raw
 class Submission:
     """A file, and what became of it.
 
+    identity: the student, with what the LMS wrote of them.
     remarks: what there is to say about the file and its run, in words.
     feedback: what the tests said that failed, by the names of their cells.
     graded: whether it has marks.
@@ -27,10 +28,14 @@ class Submission:
     file: File
     notebook: NotebookNode | None = None
     assignment: str = ""
-    student: str = ""
+    identity: Student = NOBODY
     remarks: list[str] = field(default_factory=list)
     feedback: dict[str, str] = field(default_factory=dict)
     graded: bool = False
+
+    @property
+    def student(self) -> str:
+        return self.identity.name
 
     @property
     def reason(self) -> str:
@@ -94,7 +99,8 @@ def identify(
     )
     same_student = {}
     for submission in submissions:
-        submission.student = student or student_of[submission.file]
+        identity = Student(student, student) if student else student_of[submission.file]
+        submission.identity = identity
         if only and submission.assignment not in ("", only):
             submission.notebook = None
             submission.remarks.append(f"this is {submission.assignment}, and {only} was graded")

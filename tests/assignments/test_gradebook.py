@@ -62,4 +62,7 @@ def test_marks_given_by_hand_stay(graded):
     assert (ada["status"], ada["points"], ada["explain"]) == ("graded", "18.5", "3.5")
     assert bob["status"] == "to be graded by hand" and bob["explain"] == ""
     page = (folder / "grades/feedback/ada" / NAME / f"{NAME}.html").read_text("utf-8")
-    assert "Which word?" in page and "Score: 18.5 / 20.0" in page
+    marks = (folder / "grades/grades-moodle.csv").read_text("utf-8")
+    assert "5. Explain the map: Which word?" in marks and "ada" in marks and "bob" not in marks
+    assert "bob" in (folder / "grades/grades-left-out.csv").read_text("utf-8-sig")
+    assert "Which word?" in page and "<b>18.5</b> of 20 points" in page

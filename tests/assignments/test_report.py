@@ -1,17 +1,25 @@
-"""A feedback page runs nothing and asks no other host, whatever the student's code has shown."""
+"""A feedback page says what each task came to, on a phone too.
 
+It runs nothing and asks no other host, whatever the student's code has shown.
+"""
+
+import html
 import re
 from html.parser import HTMLParser
 
 import nbformat
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from nbformat.v4 import new_code_cell, new_markdown_cell
+from playwright.sync_api import sync_playwright
 
 from assignments.grade import grade
-from assignments.report import no_formula
+from assignments.report import no_formula, unbroken
 from assignments.sandbox import landlock
+from attention.checks.result import Result
 from tests.assignments.conftest import source
 from tests.assignments.submissions import reference_answers, submission
+from tools.chromium import CHROMIUM_ARGUMENTS, find_chromium
 
 NAME = "6-capstone"
 ACTIVE = """
@@ -24,6 +32,11 @@ display(SVG("<svg xmlns='http://www.w3.org/2000/svg'><script>alert(4)</script></
 display(Javascript("alert(5)"), IFrame("https://example.invalid", 1, 1))
 display(Markdown("<script>alert(6)</script> <img src=x onerror=alert(7)>"))
 """
+WRONG = {
+    "copy-weights": "def copy_weights(theirs, mine):\n    pass",
+    "torch-mask": "def torch_mask(mask):\n    return mask",
+    "keys-in-use": "raise NotImplementedError()",
+}
 EXPLAINED = "Because a < b. <script>alert(8)</script> ![](https://example.invalid/p.png)"
 pytestmark = pytest.mark.skipif(not landlock.version(), reason="this system has no Landlock")
 
@@ -55,7 +68,7 @@ def check_page(page):
 
 @pytest.fixture(scope="module")
 def graded(released, tmp_path_factory):
-    """Ada answers all, with active content beside it."""
+    """Ada answers all, with active content beside it; Bob makes three mistakes."""
     folder = tmp_path_factory.mktemp("graded")
     notebook = nbformat.read(released / f"{NAME}.ipynb", as_version=4)
     ada = submission(notebook, reference_answers(source(NAME)) | {"explain": EXPLAINED})
@@ -63,6 +76,8 @@ def graded(released, tmp_path_factory):
     ada.cells.insert(4, new_markdown_cell("<script>alert(9)</script><img src=x onerror=alert(10)>"))
     (folder / "in").mkdir()
     nbformat.write(ada, folder / "in" / "ada.ipynb")
+    bob = submission(notebook, reference_answers(source(NAME)) | WRONG)
+    nbformat.write(bob, folder / "in" / "bob.ipynb")
     grade(folder / "in", folder / "grades")
     return folder
 
@@ -82,11 +97,88 @@ def test_the_pages_run_nothing(graded):
         assert not {"script", "iframe"} & {tag for tag, _ in Elements(shown).tags}
 
 
-def test_hidden_tests_are_not_in_them(graded):
-    page = (graded / "grades/feedback/ada" / NAME / f"{NAME}.html").read_text("utf-8")
-    assert "HIDDEN TESTS" not in page
-    autograded = (graded / "grades/autograded/ada" / NAME / f"{NAME}.ipynb").read_text("utf-8")
-    assert "HIDDEN TESTS" in autograded
+@pytest.mark.parametrize("student", ["ada", "bob"])
+def test_hidden_tests_are_not_in_them(graded, student):
+    path = graded / "grades/autograded" / student / NAME / f"{NAME}.ipynb"
+    sources = "\n".join(cell.source for cell in nbformat.read(path, as_version=4).cells)
+    hidden = re.findall(r"### BEGIN HIDDEN TESTS\n(.*?)### END", sources, re.DOTALL)
+    assert len(hidden) == 4
+    page = (graded / "grades/feedback" / student / NAME / f"{NAME}.html").read_text("utf-8")
+    text = html.unescape(re.sub(r"<[^>]*>", "", page))
+    visible = re.sub(r"### BEGIN HIDDEN TESTS.*?### END HIDDEN TESTS", "", sources, flags=re.DOTALL)
+    alone = {*"".join(hidden).splitlines()} - {*visible.splitlines()}
+    assert len(alone) > 10 and not alone & {*text.splitlines()}
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=find_chromium(), args=CHROMIUM_ARGUMENTS
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def bobs_page(graded, browser):
+    """Opens the page of Bob, who made mistakes."""
+    address = (graded / "grades/feedback/bob" / NAME / f"{NAME}.html").as_uri()
+    contexts = []
+
+    def open_page(**options):
+        # a page under its own policy takes no script, and axe is one
+        contexts.append(browser.new_context(bypass_csp=True, **options))
+        page = contexts[-1].new_page()
+        page.goto(address)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+def test_each_task_has_its_name_its_points_and_its_words(bobs_page):
+    page = bobs_page()
+    told = [item.inner_text().split("\n", 2) for item in page.locator(".tasks li").all()]
+    assert [(name, points) for name, points, *_ in told] == [
+        ("1. From memory", "4 of 4"),
+        ("2. The same weights", "0 of 4"),
+        ("3. The same masks", "0 of 4"),
+        ("4. How many keys?", "0 of 3"),
+        ("5. Explain the map", "– of 5"),
+    ]
+    words = [" ".join(rest) for _, _, *rest in told]
+    assert "positional argument" in words[2] and "NameError: name" in words[3]
+    assert words[1] and not words[0] and not words[4]
+    assert page.locator("h1").inner_text() == "Assignment 6: Equal to torch's, and explained"
+    assert "4 of 20 points" in page.locator("header").inner_text()
+    for link in page.locator(".tasks a").all():
+        assert page.locator(link.get_attribute("href")).count() == 1
+    shown = page.locator("main").inner_text()
+    assert "def torch_mask" in shown and "PUBLISHED" not in shown and "CLASS_SEED = " not in shown
+    page.locator("summary", has_text="Set-up").first.click()
+    assert "PUBLISHED" in page.locator("main").inner_text()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_everybody_can_read_it(bobs_page, theme, width):
+    page = bobs_page(color_scheme=theme, viewport={"width": width, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    for summary in page.locator("summary").all():
+        summary.click()
+    found = Axe().run(page).response["violations"]
+    assert not found, [(each["id"], [node["html"] for node in each["nodes"]]) for each in found]
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert ground == {"light": "rgb(255, 255, 255)", "dark": "rgb(18, 18, 18)"}[theme]
+
+
+def test_paragraphs_are_put_together_again():
+    long = "word " * 30 + "end."
+    result = Result("check_x", False, (long, "Short.", f"Before `{'x' * 60}` and after."))
+    text = unbroken(repr(result))
+    assert text.splitlines() == ["check_x: not yet.", *result.paragraphs]
 
 
 def test_a_spreadsheet_computes_nothing():

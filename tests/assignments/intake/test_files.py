@@ -93,7 +93,7 @@ def test_layouts(layout, packed, tmp_path):
     files_read = list(files_in(folder))
     assert not [file for file in files_read if file.unread]
     names = students(files_read, dict.fromkeys(files_read, "1-projection"))
-    assert sorted(names.values()) == sorted(expected)
+    assert sorted(each.name for each in names.values()) == sorted(expected)
 
 
 def test_what_cannot_be_read_is_said(tmp_path):
@@ -122,4 +122,4 @@ def test_names_that_are_paths(tmp_path):
     (tmp_path / "all.zip").write_bytes(zipped({"../../evil.ipynb": b"{", "/etc/x.ipynb": b"{"}))
     files = list(files_in(tmp_path / "all.zip"))
     names = students(files, {})
-    assert sorted(names.values()) == ["etc", "evil"]
+    assert sorted(each.name for each in names.values()) == ["etc", "evil"]
