@@ -200,16 +200,13 @@ def test_pdffonts_finds_every_font_embedded_and_readable(pdf_path):
     assert lines and all(re.search(r" yes yes yes +\d+ +0$", line) for line in lines), done.stdout
 
 
-def test_explorers_are_pictures_and_what_is_folded_is_open(pdf, joined, html_folder, explorer_stems):
-    pictures = [article.select(".static-widget img") for article in joined("article")]
-    shown = {
-        article["id"]: len(found) for article, found in zip(joined("article"), pictures) if found
-    }
+def test_explorers_are_pictures_and_what_is_folded_is_open(joined, explorer_stems):
+    pictures = {each["id"]: each.select(".static-widget img") for each in joined("article")}
+    shown = {stem: len(found) for stem, found in pictures.items() if found}
     assert shown == {stem: len(sources) for stem, sources in explorer_stems.items()}
-    assert all(picture["alt"] for found in pictures for picture in found)
+    assert all(picture["alt"] for found in pictures.values() for picture in found)
     assert not joined.select("details:not([open]), script, .headerlink")
-    text = joined.get_text()
-    assert text.count("The first picture of an explorer.") == sum(shown.values())
+    assert joined.get_text().count("The first picture of an explorer.") == sum(shown.values())
 
 
 def test_a_published_book_tells_where_its_explorers_live(fork_site):
