@@ -97,7 +97,7 @@ def write_pdf(pages: Path, target: Path) -> None:
             executable_path=find_chromium(), args=CHROMIUM_ARGUMENTS
         )
         page = browser.new_page()
-        page.goto(path.as_uri())
+        page.goto(path.as_uri(), timeout=300_000)  # all pages at once, perhaps on a busy machine
         page.evaluate(FILL, page_numbers(printed(page)))
         finish(printed(page), page.evaluate(HEADINGS), target)
         browser.close()
