@@ -18,7 +18,7 @@ BUILT = _build/built
 REPOSITORY = _build/repository
 
 BOOK_SOURCES := _config.yml _toc.yml CHANGELOG.md CITATION.cff $(shell find book -type f -not -path '*/.*' -not -path '*/__pycache__/*') \
-	$(addprefix tools/,repository.py published_notebook.py widget_state.py) # book/_ext imports these
+	$(addprefix tools/,offline.py repository.py published_notebook.py widget_state.py) # book/_ext imports these
 # The reference reads their docstrings.
 DOCUMENTED := $(wildcard src/attention/*.py src/attention/*/*.py)
 
@@ -29,7 +29,7 @@ CUDA = triton cuda-bindings cuda-pathfinder cuda-toolkit \
 	nvidia-cusparselt-cu13 nvidia-nccl-cu13 nvidia-nvjitlink nvidia-nvshmem-cu13 nvidia-nvtx
 
 .DEFAULT_GOAL = help
-.PHONY: help serve book test slow builds clients everything assignments grade questions offline links refresh train \
+.PHONY: help serve book test slow builds clients everything assignments grade questions pdf offline links refresh train \
 	bench lock clean FORCE
 
 help: ## list these targets
@@ -68,6 +68,9 @@ grade: $(INSTALLED) ## marks and feedback (SUBMISSIONS=folder or zip, ASSIGNMENT
 
 questions: $(INSTALLED) ## the question bank for Moodle, Canvas and QTI 2.1, into dist/questions
 	@$(BIN)/python -m assignments.questions
+
+pdf: book ## the whole book as one PDF, printed by Chromium
+	@$(BIN)/python -m tools.pdf
 
 offline: book ## one zip of the book, to open without a network
 	@$(BIN)/python -m tools.offline

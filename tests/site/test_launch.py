@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from book._ext.launch import ways_to_run, ways_to_the_source
+from book._ext.launch import ways_to_run, ways_to_take_along, ways_to_the_source
 from tools.published_notebook import published_notebook
 from tools.repository import Repository, find_repository
 
@@ -106,6 +106,18 @@ def test_the_source_is_seen_at_its_commit_and_edited_on_its_branch():
 def test_without_a_repository_there_is_no_way():
     assert ways_to_run(NOTEBOOK, None, "https://hub.example.edu") == []
     assert ways_to_the_source(NOTEBOOK, "Masking", None) == []
+    assert ways_to_take_along(None) == []
+
+
+def test_the_whole_book_is_offered_where_the_workflow_has_put_it():
+    site = "https://someone.github.io/fork/"
+    assert dict(ways_to_take_along(REPOSITORY)) == {
+        "Download the book as a PDF": f"{site}attention-head-by-head.pdf",
+        "Download the book to read offline": f"{site}attention-head-by-head.zip",
+    }
+    assert ways_to_take_along(replace(REPOSITORY, published=False)) == []
+    workflow = (BOOK.parent / ".github" / "workflows" / "publish.yml").read_text("utf-8")
+    assert "cp _build/attention-head-by-head.{zip,pdf} _build/html" in workflow
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -140,7 +152,9 @@ def test_a_page_of_a_fork_has_its_menu(fork_site, path):
         "Download the notebook",
     ]
     of_all = ["See the source", "Suggest an edit", "Report a mistake"]
-    assert list(found) == (of_notebooks if path in NOTEBOOKS else []) + of_all
+    whole = ["Download the book as a PDF", "Download the book to read offline"]
+    expected = of_notebooks if path in NOTEBOOKS else []
+    assert list(found) == expected + (whole if path.stem == "index" else []) + of_all
     source = f"/book/{path.name}"
     assert found["See the source"].endswith(f"/blob/{COMMIT}{source}")
     assert found["Suggest an edit"].endswith(f"/edit/main{source}")

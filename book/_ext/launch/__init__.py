@@ -14,6 +14,7 @@ from sphinx.application import Sphinx
 
 from book._ext.notebook_downloads import FOLDER
 from book._ext.own_files import OVER_THE_THEME, add_own_files
+from tools.offline import NAME
 from tools.repository import GITHUB, Repository
 
 Links = list[tuple[str, str]]  # what a link says, and where it leads
@@ -60,6 +61,14 @@ def ways_to_the_source(source: str, title: str, repository: Repository | None) -
     ]
 
 
+def ways_to_take_along(repository: Repository | None) -> Links:
+    """The whole book in one file. The workflow that publishes the pages puts these beside them."""
+    if repository is None or not repository.published:
+        return []
+    files = (("Download the book as a PDF", "pdf"), ("Download the book to read offline", "zip"))
+    return [(words, f"{repository.site}{NAME}.{ending}") for words, ending in files]
+
+
 def add_menu(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
     if doctree is None:  # the search page, the page for a wrong address
         return
@@ -70,6 +79,8 @@ def add_menu(app: Sphinx, pagename: str, templatename: str, context: dict, doctr
     if path.suffix == ".ipynb":
         context["launch_run"] = ways_to_run(source, repository, hub)
         context["launch_download"] = context["pathto"](f"{FOLDER}/{path.name}", 1)
+    if pagename == app.config.root_doc:
+        context["launch_book"] = ways_to_take_along(repository)
     context["launch_source"] = ways_to_the_source(source, title, repository)
 
 
