@@ -7,15 +7,14 @@ import re
 import shutil
 import subprocess
 import unicodedata
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
 import pytest
 from bs4 import BeautifulSoup
 from filelock import FileLock
-from playwright.sync_api import sync_playwright
 from pypdf import PdfReader
 
-from tools.chromium import CHROMIUM_ARGUMENTS, find_chromium
 from tools.one_page import join_pages, navigation, read
 from tools.pdf import write_pdf
 
@@ -23,6 +22,12 @@ pytestmark = pytest.mark.builds
 
 OURS = re.compile(r"STIX|DejaVu")  # what the environment brings; other fonts are the machine's
 HEADINGS = ["h1", "h2", "h3", "h4"]
+
+
+def print_book(pages, target):
+    """In a thread of its own: this one has a browser running, and Playwright allows one in each."""
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(write_pdf, pages, target).result()
 
 
 @pytest.fixture(scope="session")
@@ -35,7 +40,7 @@ def pdf_path(html_folder, tmp_path_factory, worker_id):
     with FileLock(shared / "pdf.lock"):
         if not path.exists():
             written = path.with_suffix(".new")
-            write_pdf(html_folder, written)
+            print_book(html_folder, written)
             written.rename(path)
     return path
 
@@ -179,15 +184,11 @@ def test_no_character_is_missing(pdf, joined):
     assert symbols >= set("√→≤−×∑∞"), "the book has these"
 
 
-def test_a_missing_character_is_found(tmp_path):
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=find_chromium(), args=CHROMIUM_ARGUMENTS
-        )
-        page = browser.new_page()
-        page.set_content("<p>sound \u0378</p>")  # which Unicode has given to nothing
-        page.pdf(path=tmp_path / "box.pdf")
-        browser.close()
+def test_a_missing_character_is_found(browser, tmp_path):
+    page = browser.new_page()
+    page.set_content("<p>sound \u0378</p>")  # which Unicode has given to nothing
+    page.pdf(path=tmp_path / "box.pdf")
+    page.close()
     assert missing_glyphs(PdfReader(tmp_path / "box.pdf")) == {1: 1}
 
 
@@ -218,7 +219,7 @@ def test_a_published_book_tells_where_its_explorers_live(fork_site):
 
 
 def test_the_same_pages_make_the_same_bytes(html_folder, pdf_path, tmp_path):
-    write_pdf(html_folder, tmp_path / "again.pdf")
+    print_book(html_folder, tmp_path / "again.pdf")
     assert (tmp_path / "again.pdf").read_bytes() == pdf_path.read_bytes()
 
 
