@@ -22,13 +22,13 @@ INDEX = "searchindex.js"
 AT_LENGTH = 1 / 3  # at least a third as often as the chapter that says a word most
 
 
-def count_words(
-    app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None
-) -> None:
-    if doctree is not None and pagename[0].isdigit():  # a chapter
-        language = app.builder.indexer.lang
-        words = map(str.lower, language.split(doctree.astext()))
-        app.words_of_chapters[pagename] = Counter(map(language.stem, words))
+def words_of(app: Sphinx, pagename: str) -> Counter:
+    """How often a chapter says each word. Pages that are none do not come first, and count none."""
+    if not pagename[0].isdigit():
+        return Counter()
+    language = app.builder.indexer.lang
+    words = map(str.lower, language.split(app.env.get_doctree(pagename).astext()))
+    return Counter(map(language.stem, words))
 
 
 def order_pages(app: Sphinx, exception: Exception | None) -> None:
@@ -36,17 +36,16 @@ def order_pages(app: Sphinx, exception: Exception | None) -> None:
         return
     path = Path(app.outdir) / INDEX
     index = js_index.loads(path.read_text("utf-8"))
-    counts = [app.words_of_chapters.get(pagename, Counter()) for pagename in index["docnames"]]
+    counts = [words_of(app, pagename) for pagename in index["docnames"]]
     for word, pages in index["terms"].items():
         if isinstance(pages, list):
-            enough = AT_LENGTH * max(counts[page][word] for page in pages)
+            # A word that no page says any more is left without one.
+            enough = AT_LENGTH * max((counts[page][word] for page in pages), default=0)
             pages.sort(key=lambda page: (counts[page][word] < enough or not counts[page], page))
     path.write_text(js_index.dumps(index), "utf-8")
 
 
 def setup(app: Sphinx) -> dict[str, object]:
-    app.words_of_chapters = {}
     add_own_files(app, __file__)
-    app.connect("html-page-context", count_words)
     app.connect("build-finished", order_pages)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": False}
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
