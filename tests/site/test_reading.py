@@ -21,6 +21,8 @@ def test_a_guess_is_repeated_beside_the_answer(visit, site, chapter):
         for field, echo in zip(fields, echoes, strict=True):
             assert v.page.locator(f"label[for='{field.get_attribute('id')}']").inner_text().strip()
             assert "nothing yet" in echo.inner_text()
+            echo.get_by_role("button").click()
+            assert field.evaluate("field => field === document.activeElement")
             if field.evaluate("field => field.tagName") == "SELECT":
                 field.select_option(index=1)
             else:

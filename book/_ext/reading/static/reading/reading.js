@@ -48,7 +48,8 @@
     const repeat = () => {
       if (!echo) return;
       const value = input.value.trim();
-      const unsaid = element("a", { href: `#${id}` }, "nothing yet");
+      const unsaid = element("button", { type: "button" }, "nothing yet");
+      unsaid.addEventListener("click", () => input.focus());
       echo.replaceChildren(`${said} `, value ? element("strong", {}, value) : unsaid);
     };
     input.value = remembered("sessionStorage", key);
