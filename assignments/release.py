@@ -13,12 +13,12 @@ tests, and are for the platform alone.
 import argparse
 import shutil
 import sys
-import zipfile
 from datetime import date
 from pathlib import Path
 
 from assignments.autograders.bundle import PLATFORMS, write_bundle
 from assignments.course import ROOT, SOURCE, make_course
+from tools.zips import write_zip
 
 BUILD = ROOT / "_build"
 
@@ -38,10 +38,7 @@ def release(target: Path, work: Path, seed: int, source: Path = SOURCE) -> tuple
         notebook = (work / "release" / name / f"{name}.ipynb").read_bytes()
         (target / f"{name}.ipynb").write_bytes(notebook)
         zips.append(target / f"{name}.zip")
-        with zipfile.ZipFile(zips[-1], "w") as archive:
-            entry = zipfile.ZipInfo(f"{name}.ipynb")  # of 1 January 1980
-            entry.external_attr = 0o644 << 16  # who may read it, on a system that asks
-            archive.writestr(entry, notebook, zipfile.ZIP_DEFLATED)
+        write_zip(zips[-1], {f"{name}.ipynb": notebook})
     return zips, published
 
 

@@ -4,8 +4,9 @@ The same pages make the same bytes: the files are sorted and carry no time of th
 """
 
 import sys
-import zipfile
 from pathlib import Path
+
+from tools.zips import write_zip
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "_build" / "html"
@@ -39,11 +40,7 @@ def write_offline(pages: Path, target: Path) -> None:
         name = path.relative_to(pages).as_posix()
         if path.is_file() and not name.startswith(LEFT_OUT):
             files[name] = path.read_bytes()
-    with zipfile.ZipFile(target, "w") as archive:
-        for name in sorted(files):
-            entry = zipfile.ZipInfo(f"{NAME}/{name}")  # of 1 January 1980
-            entry.external_attr = 0o644 << 16  # who may read it, on a system that asks
-            archive.writestr(entry, files[name], zipfile.ZIP_DEFLATED)
+    write_zip(target, {f"{NAME}/{name}": files[name] for name in sorted(files)})
 
 
 def main() -> int:

@@ -6,7 +6,6 @@ commit make the same bytes.
 """
 
 import re
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from assignments.course import ROOT, SOURCE, cell_name, is_test
+from tools.zips import write_zip
 
 ENTRY = Path(__file__).with_name("entry")
 PLATFORMS = sorted(path.name for path in ENTRY.iterdir() if path.is_dir())
@@ -45,11 +45,7 @@ def write_bundle(platform: str, name: str, course: Path, target: Path) -> Path:
     # Gradescope unpacks it into a folder of its own, an instructor beside other assignments.
     folder = f"{name}/" if platform == "classroom50" else ""
     path = target / f"{name}.zip"
-    with zipfile.ZipFile(path, "w") as archive:
-        for file in sorted(files):
-            entry = zipfile.ZipInfo(folder + file)  # of 1 January 1980
-            entry.external_attr = (0o755 if files[file].startswith(b"#!") else 0o644) << 16
-            archive.writestr(entry, files[file], zipfile.ZIP_DEFLATED)
+    write_zip(path, {folder + file: files[file] for file in sorted(files)})
     if path.stat().st_size > LARGEST:
         raise ValueError(f"{path} has more than {LARGEST} bytes, which Classroom 50 does not fetch")
     return path

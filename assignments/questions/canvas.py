@@ -6,7 +6,7 @@ The elements are those that Canvas writes when it exports a quiz, and that `text
 from xml.etree import ElementTree as ET
 
 from assignments.questions.bank import Chapter, Question
-from assignments.questions.packing import document, package, root
+from assignments.questions.packing import MANIFEST, document, manifest_of, package, root
 from assignments.questions.text import html, inline
 
 QTI = "http://www.imsglobal.org/xsd/ims_qtiasiv1p2"
@@ -16,12 +16,7 @@ CP_SCHEMA = "http://www.imsglobal.org/xsd/imscp_v1p1.xsd"
 
 
 def canvas_zip(chapters: list[Chapter]) -> bytes:
-    manifest = root("manifest", CP, CP_SCHEMA, identifier="attention-head-by-head")
-    metadata = ET.SubElement(manifest, "metadata")
-    ET.SubElement(metadata, "schema").text = "IMS Content"
-    ET.SubElement(metadata, "schemaversion").text = "1.1.3"
-    ET.SubElement(manifest, "organizations")
-    resources = ET.SubElement(manifest, "resources")
+    manifest, resources = manifest_of(CP, CP_SCHEMA, "IMS Content", "1.1.3")
     files = {}
     for chapter in chapters:
         name = f"quiz-{chapter.name}"
@@ -29,7 +24,7 @@ def canvas_zip(chapters: list[Chapter]) -> bytes:
         resource = ET.SubElement(resources, "resource", identifier=name, type="imsqti_xmlv1p2")
         ET.SubElement(resource, "file", href=href)
         files[href] = document(quiz(name, chapter))
-    return package(files | {"imsmanifest.xml": document(manifest)})
+    return package(files | {MANIFEST: document(manifest)})
 
 
 def quiz(name: str, chapter: Chapter) -> ET.Element:

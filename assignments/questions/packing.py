@@ -1,9 +1,11 @@
-"""What both QTI packages are made with: names, and a zip that has the same bytes every time."""
+"""What both QTI packages are made with: names, a manifest, and a zip that it comes first in."""
 
 import io
-import zipfile
 from xml.etree import ElementTree as ET
 
+from tools.zips import write_zip
+
+MANIFEST = "imsmanifest.xml"
 XSI = "http://www.w3.org/2001/XMLSchema-instance"
 
 
@@ -17,12 +19,21 @@ def document(element: ET.Element) -> bytes:
     return ET.tostring(element, "UTF-8", xml_declaration=True) + b"\n"
 
 
+def manifest_of(
+    namespace: str, schema: str, kind: str, version: str
+) -> tuple[ET.Element, ET.Element]:
+    """The manifest of a package, and the element in it that lists what the package holds."""
+    manifest = root("manifest", namespace, schema, identifier="attention-head-by-head")
+    metadata = ET.SubElement(manifest, "metadata")
+    ET.SubElement(metadata, "schema").text = kind
+    ET.SubElement(metadata, "schemaversion").text = version
+    ET.SubElement(manifest, "organizations")
+    return manifest, ET.SubElement(manifest, "resources")
+
+
 def package(files: dict[str, bytes]) -> bytes:
     """A zip of the files, the manifest first, without a time of its own."""
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name in sorted(files, key=lambda name: (name != "imsmanifest.xml", name)):
-            entry = zipfile.ZipInfo(name)  # of 1 January 1980
-            entry.external_attr = 0o644 << 16  # who may read it, on a system that asks
-            archive.writestr(entry, files[name], zipfile.ZIP_DEFLATED)
+    ordered = sorted(files, key=lambda name: (name != MANIFEST, name))
+    write_zip(buffer, {name: files[name] for name in ordered})
     return buffer.getvalue()

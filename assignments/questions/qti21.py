@@ -7,7 +7,7 @@ of the item's own and not by one of the standard's templates, since no template 
 from xml.etree import ElementTree as ET
 
 from assignments.questions.bank import Chapter, Question
-from assignments.questions.packing import document, package, root
+from assignments.questions.packing import MANIFEST, document, manifest_of, package, root
 from assignments.questions.text import html, inline
 
 QTI = "http://www.imsglobal.org/xsd/imsqti_v2p1"
@@ -17,12 +17,7 @@ CP_SCHEMA = "http://www.imsglobal.org/xsd/qti/qtiv2p1/qtiv2p1_imscpv1p2_v1p0.xsd
 
 
 def qti21_zip(chapters: list[Chapter]) -> bytes:
-    manifest = root("manifest", CP, CP_SCHEMA, identifier="attention-head-by-head")
-    metadata = ET.SubElement(manifest, "metadata")
-    ET.SubElement(metadata, "schema").text = "QTIv2.1 Package"
-    ET.SubElement(metadata, "schemaversion").text = "1.0.0"
-    ET.SubElement(manifest, "organizations")
-    resources = ET.SubElement(manifest, "resources")
+    manifest, resources = manifest_of(CP, CP_SCHEMA, "QTIv2.1 Package", "1.0.0")
     files = {}
     for chapter in chapters:
         test = add_resource(resources, f"test-{chapter.name}", "imsqti_test_xmlv2p1", "tests")
@@ -31,7 +26,7 @@ def qti21_zip(chapters: list[Chapter]) -> bytes:
             item = add_resource(resources, question.name, "imsqti_item_xmlv2p1", "items")
             ET.SubElement(test, "dependency", identifierref=question.name)
             files[item.get("href")] = document(assessment_item(question))
-    return package(files | {"imsmanifest.xml": document(manifest)})
+    return package(files | {MANIFEST: document(manifest)})
 
 
 def add_resource(resources: ET.Element, name: str, kind: str, folder: str) -> ET.Element:

@@ -79,9 +79,6 @@ class PageTranslator(MarkdownTranslator):
         page = f"[the page]({self.address})"
         self.add(f"On {page} this is an explorer. Its first picture:", prefix_eol=2, suffix_eol=2)
 
-    def visit_shared_sources(self, node: nodes.Element) -> None:
-        raise nodes.SkipNode
-
     def visit_caption(self, node: nodes.caption) -> None:
         self.visit_paragraph(node)
 
