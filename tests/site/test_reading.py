@@ -46,7 +46,7 @@ def test_who_is_in_a_hurry_finds_the_five_lines(html_folder, chapter):
 
 @pytest.mark.parametrize("width", [1280, 360])
 def test_the_menu_opens_where_the_reader_is(visit, site, width):
-    with visit(f"{site}/{CHAPTERS[-1]}.html", width=width) as v:
+    with visit(f"{site}/{CHAPTERS[-1]}.html", width=width, height=500) as v:
         if width == 360:
             v.page.locator(".primary-toggle").first.click()
         here = v.page.locator(".bd-links li.current.active > a")

@@ -91,13 +91,12 @@
 
   // ------------------------------------------------------------------------------------ the table of contents
 
-  // It is longer than a screen: it opens where the reader is.
+  // It is longer than a screen: on a phone, too, it opens where the reader is. Beside the text the theme sees to that.
   const here = document.querySelector(".bd-links li.current.active");
   function showHere() {
-    const list = here?.closest("dialog") ?? here?.closest(".bd-sidebar-primary");
+    const list = here?.closest("dialog");
     if (list) list.scrollTop += here.getBoundingClientRect().top - list.getBoundingClientRect().top - list.clientHeight / 2;
   }
-  addEventListener("load", showHere);
   document.querySelector(".primary-toggle")?.addEventListener("click", () => requestAnimationFrame(showHere));
 
   // On a phone it lies over the page: who has chosen a section wants to see it.
