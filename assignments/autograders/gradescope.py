@@ -32,7 +32,7 @@ def results(outcome: Outcome) -> dict:
         "stdout_visibility": "hidden",
         "tests": [
             {
-                "name": row.test,
+                "name": row.task,
                 "score": row.points,
                 "max_score": row.out_of,
                 "output": row.words,

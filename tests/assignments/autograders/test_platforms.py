@@ -9,6 +9,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell
 
+from assignments.course import tasks
 from assignments.sandbox import landlock
 from tests.assignments.autograders.conftest import give_packages
 from tests.assignments.autograders.test_bundle import region_lines
@@ -18,6 +19,7 @@ from tests.assignments.submissions import reference_answers, submission
 
 NAME = NAMES[0]
 MISTAKE = next(side_by_side(answers(NAME).MISTAKES))[0]
+LOST = tasks(source(NAME))[f"test-{MISTAKE.cell}"]
 SNOOP = """
 import os
 for path in {paths}:
@@ -86,7 +88,7 @@ def test_gradescope_grades(released, autograder):
     assert "It lists nothing." in results["output"]
     assert "a.ipynb: of 2 files of this student the newer b.ipynb was graded" in results["output"]
     lost = {test["name"]: test for test in results["tests"] if test["score"] < test["max_score"]}
-    assert lost.keys() == {f"test-{MISTAKE.cell}"}
+    assert lost.keys() == {LOST}
     (test,) = lost.values()
     assert test.keys() == {"name", "score", "max_score", "output"}
     assert MISTAKE.says in " ".join(test["output"].split())
@@ -137,11 +139,13 @@ def test_classroom50_grades(released, unpacked, tmp_path):
     result = json.loads((checkout / "result.json").read_text())
     check_result(result)
     lost = {test["test-name"]: test for test in result["tests"] if not test["passed"]}
-    assert lost.keys() == {f"test-{MISTAKE.cell}"} and result["score"] == 16
+    assert lost.keys() == {LOST} and result["score"] == 16
     body = (checkout / "release-body.md").read_text("utf-8")
     for text in (*(test["message"] for test in lost.values()), body):
         assert MISTAKE.says in " ".join(text.split())
-    assert body.startswith("### 16 of 20 points\n\n| Test | Points |\n|:--|:--|\n| `test-")
+    assert body.startswith(
+        "### 16 of 20 points\n\n| Task | Points |\n|:--|:--|\n| 1. Two widths | "
+    )
     assert "HIDDEN TESTS" not in body
 
 
