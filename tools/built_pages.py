@@ -9,6 +9,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -38,7 +39,7 @@ class Book:
         address = f'<p><a href="{self.site}">{self.site}</a></p>' if self.site else ""
         return f"""\
 <header class="title-page">
-<p class="book">{self.title}</p>
+<p class="book">{escape(self.title)}</p>
 <p class="subtitle">Multi-head attention in PyTorch, one operation at a time</p>
 {address}{LICENCES}
 </header>"""

@@ -221,6 +221,7 @@ def test_outside_of_a_checkout_it_has_the_time_of_a_zip(tmp_path, monkeypatch):
     assert told["dcterms:modified"] == ["1980-01-01T00:00:00Z"]
     assert told["creator"] == ["Ada Byron", "R & D"]
     assert told["title"] == ["Heads & tails"]
+    assert "Heads & tails" in words(ElementTree.fromstring(book.title_page()))
 
 
 def test_a_published_book_tells_where_its_explorers_live(fork_site, opf, tmp_path):
