@@ -29,7 +29,7 @@ CUDA = triton cuda-bindings cuda-pathfinder cuda-toolkit \
 	nvidia-cusparselt-cu13 nvidia-nccl-cu13 nvidia-nvjitlink nvidia-nvshmem-cu13 nvidia-nvtx
 
 .DEFAULT_GOAL = help
-.PHONY: help serve book test slow builds clients everything assignments grade questions pdf offline links refresh train \
+.PHONY: help serve book test slow builds clients everything assignments grade questions pdf epub offline links refresh train \
 	bench lock clean FORCE
 
 help: ## list these targets
@@ -71,6 +71,9 @@ questions: $(INSTALLED) ## the question bank for Moodle, Canvas and QTI 2.1, int
 
 pdf: book ## the whole book as one PDF, printed by Chromium
 	@$(BIN)/python -m tools.pdf
+
+epub: book ## the whole book as one EPUB, for e-readers
+	@$(BIN)/python -m tools.epub
 
 offline: book ## one zip of the book, to open without a network
 	@$(BIN)/python -m tools.offline

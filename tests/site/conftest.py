@@ -169,6 +169,25 @@ def fork_site(build, tmp_path_factory, worker_id):
 
 
 @pytest.fixture(scope="session")
+def made_once(tmp_path_factory, worker_id):
+    """A function that makes a file by its name, once for all tests."""
+    shared = tmp_path_factory.getbasetemp()
+    if worker_id != "master":
+        shared = shared.parent
+
+    def path_of(name, make):
+        path = shared / name
+        with FileLock(shared / f"{name}.lock"):
+            if not path.exists():
+                written = shared / f"{name}.new"
+                make(written)
+                written.rename(path)
+        return path
+
+    return path_of
+
+
+@pytest.fixture(scope="session")
 def fork_address(fork_site):
     with serve(fork_site) as address:
         yield address

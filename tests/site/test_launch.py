@@ -118,11 +118,12 @@ def test_the_whole_book_is_offered_where_the_workflow_has_put_it():
     site = "https://someone.github.io/fork/"
     assert dict(ways_to_take_along(REPOSITORY)) == {
         "Download the book as a PDF": f"{site}attention-head-by-head.pdf",
+        "Download the book as an EPUB": f"{site}attention-head-by-head.epub",
         "Download the book to read offline": f"{site}attention-head-by-head.zip",
     }
     assert ways_to_take_along(replace(REPOSITORY, published=False)) == []
     workflow = (BOOK.parent / ".github" / "workflows" / "publish.yml").read_text("utf-8")
-    assert "cp _build/attention-head-by-head.{zip,pdf} _build/html" in workflow
+    assert "cp _build/attention-head-by-head.{zip,pdf,epub} _build/html" in workflow
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -157,7 +158,11 @@ def test_a_page_of_a_fork_has_its_menu(fork_site, path):
         "Download the notebook",
     ]
     of_all = ["See the source", "Suggest an edit", "Report a mistake"]
-    whole = ["Download the book as a PDF", "Download the book to read offline"]
+    whole = [
+        "Download the book as a PDF",
+        "Download the book as an EPUB",
+        "Download the book to read offline",
+    ]
     expected = of_notebooks if path in NOTEBOOKS else []
     assert list(found) == expected + (whole if path.stem == "index" else []) + of_all
     source = f"/book/{path.name}"

@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 
 import pytest
 from bs4 import BeautifulSoup
-from filelock import FileLock
 from pypdf import PdfReader
 
-from tools.one_page import join_pages, navigation, read
+from tools.built_pages import navigation, read
+from tools.one_page import join_pages
 from tools.pdf import write_pdf
 
 pytestmark = pytest.mark.builds
@@ -31,18 +31,9 @@ def print_book(pages, target):
 
 
 @pytest.fixture(scope="session")
-def pdf_path(html_folder, tmp_path_factory, worker_id):
+def pdf_path(html_folder, made_once):
     """The PDF of the built pages, printed once for all tests."""
-    shared = tmp_path_factory.getbasetemp()
-    if worker_id != "master":
-        shared = shared.parent
-    path = shared / "book.pdf"
-    with FileLock(shared / "pdf.lock"):
-        if not path.exists():
-            written = path.with_suffix(".new")
-            print_book(html_folder, written)
-            written.rename(path)
-    return path
+    return made_once("book.pdf", lambda path: print_book(html_folder, path))
 
 
 @pytest.fixture(scope="session")

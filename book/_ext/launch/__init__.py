@@ -65,7 +65,11 @@ def ways_to_take_along(repository: Repository | None) -> Links:
     """The whole book in one file. The workflow that publishes the pages puts these beside them."""
     if repository is None or not repository.published:
         return []
-    files = (("Download the book as a PDF", "pdf"), ("Download the book to read offline", "zip"))
+    files = (
+        ("Download the book as a PDF", "pdf"),
+        ("Download the book as an EPUB", "epub"),
+        ("Download the book to read offline", "zip"),
+    )
     return [(words, f"{repository.site}{NAME}.{ending}") for words, ending in files]
 
 
