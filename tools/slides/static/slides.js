@@ -1,27 +1,14 @@
 /* Starts reveal.js, and shows what is on each slide as large as it fits. */
 "use strict";
 
-const SMALLEST = 50; // percent of the size that the stylesheet says
-const LARGEST = { text: 100, explorer: 130 };
+// Percent of what the stylesheet says, the largest first.
+const TEXT = Array.from({ length: 26 }, (_, i) => 100 - 2 * i);
+const EXPLORER = Array.from({ length: 31 }, (_, i) => 130 - 3 * i);
+// An explorer's controls stand above its picture or beside it, and the picture's parts in one column or in two.
+const LAYOUTS = ["", "beside", "columns", "beside columns"];
 
 const theme = document.documentElement.dataset;
 theme.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
-
-/** The largest size that fits, of the layouts an explorer has: its controls above the picture, or beside it. */
-function fit(slide) {
-  const shown = slide.querySelector(".shown");
-  const explorer = shown.querySelector(".static-widget");
-  const size = (beside) => {
-    shown.classList.toggle("beside", beside);
-    for (let percent = explorer ? LARGEST.explorer : LARGEST.text; percent > SMALLEST; percent -= 2) {
-      shown.style.setProperty("--size", percent / 100);
-      if (fits(slide)) return percent;
-    }
-    return SMALLEST;
-  };
-  if (explorer) size(size(true) > size(false));
-  else size(false);
-}
 
 function fits(slide) {
   const scrolls = [...slide.querySelectorAll("pre, .panels, .picture")].some(
@@ -30,22 +17,56 @@ function fits(slide) {
   return !scrolls && slide.scrollHeight <= slide.clientHeight;
 }
 
+/** Text in the largest size that fits. */
+function fitText(slide, shown) {
+  for (const percent of TEXT) {
+    shown.style.setProperty("--size", percent / 100);
+    if (fits(slide)) return;
+  }
+}
+
+/** When an explorer has drawn itself anew for the room it has now. */
+const drawn = () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+
+/** An explorer in the layout and the size in which it is largest. */
+async function fitExplorer(slide, shown) {
+  if (shown.classList.contains("fitting")) return;
+  shown.classList.add("fitting");
+  while (!shown.querySelector("[data-mounted]")) await drawn();
+  let best = { percent: 0 };
+  for (const layout of LAYOUTS) {
+    shown.dataset.layout = layout;
+    for (const percent of EXPLORER) {
+      if (percent <= best.percent) break;
+      shown.style.setProperty("--size", percent / 100);
+      await drawn();
+      if (fits(slide)) best = { percent, layout };
+    }
+  }
+  shown.dataset.layout = best.layout;
+  shown.style.setProperty("--size", best.percent / 100);
+  await drawn();
+  shown.classList.remove("fitting");
+}
+
+function fit(slide) {
+  const shown = slide.querySelector(".shown");
+  const widget = shown.querySelector(".static-widget");
+  if (!widget) return fitText(slide, shown);
+  widget.dataset.preventSwipe = "";
+  growing.observe(widget);
+  return fitExplorer(slide, shown);
+}
+
 // An explorer comes after its slide, and some of its pictures are higher than the first one.
 const growing = new ResizeObserver((entries) => {
   for (const { target } of entries) {
     const slide = target.closest("section");
-    if (slide.classList.contains("present") && !fits(slide)) fit(slide);
+    if (target.dataset.mounted && slide.classList.contains("present") && !fits(slide)) fit(slide);
   }
 });
 
-function enter() {
-  const slide = Reveal.getCurrentSlide();
-  fit(slide);
-  for (const widget of slide.querySelectorAll(".static-widget")) {
-    widget.dataset.preventSwipe = "";
-    growing.observe(widget);
-  }
-}
+const enter = () => fit(Reveal.getCurrentSlide());
 
 Reveal.initialize({
   width: 1280,
