@@ -29,7 +29,7 @@ from tools.kernels import unix_sockets
 from tools.widget_state import LINKS, WIDGET_STATE, link_ends, reached, references, views
 
 BOOK = Path(__file__).resolve().parents[1] / "book"
-CELL_METADATA = ("tags", "mystnb")
+CELL_METADATA = ("tags", "mystnb", "slideshow")
 
 OF_THIS_MACHINE = re.compile(
     r"0x[0-9a-fA-F]{6,}"

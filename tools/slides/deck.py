@@ -1,0 +1,94 @@
+"""Turn the built page of a chapter into a deck of slides.
+
+The first slide has the chapter's title and first paragraph. What is on the others is chosen in the
+notebook, cell by cell (`book._ext.slide_roles` says how), and a slide's title is the heading that
+its first cell stands under. What has no role is for the speaker: it stands in the notes of the
+slide before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from bs4 import BeautifulSoup, Tag
+
+HEADINGS = ["h1", "h2", "h3", "h4"]
+LINES_OF_CODE = 10  # more of them cannot be read from the last row: the slide shows what they print
+# What only a page can use: anchors, fields for a guess, Sphinx's own words for a fold.
+NOT_SHOWN = ".headerlink, .guess, .guessed, summary > .expanded"
+
+BEGINS, CLICK, GOES_ON = ROLES = ("slide-begins", "slide-click", "slide-goes-on")
+
+
+class Block(NamedTuple):
+    heading: str  # the inner HTML of the heading that it stands under
+    element: Tag
+    role: str  # BEGINS, CLICK or GOES_ON; "" for what is said
+
+
+def make_slides(page: BeautifulSoup) -> list[str]:
+    """The slides of a page, each one the inner HTML of reveal.js's `.slides`.
+
+    Raises:
+        ValueError: the page puts nothing on a slide.
+    """
+    article = page.select_one("article.bd-article")
+    for element in article.select(NOT_SHOWN):
+        element.decompose()
+    for link in article.select("a[href]"):
+        link.unwrap()  # nobody follows one from a wall
+    slides: list[list[Block]] = []
+    for block in blocks(article, ""):
+        if block.role == BEGINS or not slides:
+            slides.append([])
+        slides[-1].append(block)
+    if len(slides) == 1:
+        raise ValueError(f"no cell of {page.title.get_text()!r} has the slide type 'slide'")
+    return [slide(nth, *each) for nth, each in enumerate(slides)]
+
+
+def blocks(parent: Tag, heading: str) -> Iterator[Block]:
+    """Everything that stands under a heading, in the order of the page."""
+    for element in parent.find_all(recursive=False):
+        if element.name == "section":
+            yield from blocks(element, heading)
+        elif element.name in HEADINGS:
+            heading = element.decode_contents()
+        else:
+            inside = [element, *element.find_all(class_=ROLES)]  # of a fold, what is in it
+            found = (name for each in inside for name in each.get("class", []) if name in ROLES)
+            yield Block(heading, element, next(found, ""))
+
+
+def slide(nth: int, *contents: Block) -> str:
+    level, first = ("h1", ' class="first"') if nth == 0 else ("h2", "")
+    title = f"<{level}>{contents[0].heading}</{level}>"
+    shown, said = [], []
+    for block in contents:
+        if block.role == GOES_ON:
+            shown[-1] += on_slide(block.element)
+        elif block.role or not shown:  # the chapter's first paragraph has no role and is shown
+            shown.append(on_slide(block.element))
+        elif not is_cell(block.element):
+            said.append(str(block.element))
+    clicked = ["", *(' class="fragment"' for _ in shown[1:])]
+    parts = (f"<div{when}>{part}</div>" for when, part in zip(clicked, shown, strict=True))
+    notes = f'<aside class="notes">{"".join(said)}</aside>' if said else ""
+    return f'<section{first}>{title}<div class="shown">{"".join(parts)}</div>{notes}</section>\n'
+
+
+def on_slide(element: Tag) -> str:
+    if not is_cell(element):
+        return str(element)
+    parts = list(element.select(".cell_output"))
+    code = element.select_one(".cell_input")
+    drawn = element.select_one("img, .static-widget")  # that is what the slide is for
+    if not drawn and not code.find_parent("details"):
+        if len(code.get_text().strip().splitlines()) <= LINES_OF_CODE:
+            parts.insert(0, code)
+    return "".join(map(str, parts))
+
+
+def is_cell(element: Tag) -> bool:
+    return "cell" in element.get("class", [])
