@@ -29,7 +29,7 @@ CUDA = triton cuda-bindings cuda-pathfinder cuda-toolkit \
 	nvidia-cusparselt-cu13 nvidia-nccl-cu13 nvidia-nvjitlink nvidia-nvshmem-cu13 nvidia-nvtx
 
 .DEFAULT_GOAL = help
-.PHONY: help serve book test slow builds clients everything assignments grade questions pdf epub offline links refresh train \
+.PHONY: help serve book test slow builds clients everything assignments grade questions pdf epub slides offline links refresh train \
 	bench lock clean FORCE
 
 help: ## list these targets
@@ -74,6 +74,9 @@ pdf: book ## the whole book as one PDF, printed by Chromium
 
 epub: book ## the whole book as one EPUB, for e-readers
 	@$(BIN)/python -m tools.epub
+
+slides: book ## each chapter as a deck for the class, with live explorers, and a zip of them
+	@$(BIN)/python -m tools.slides
 
 offline: book ## one zip of the book, to open without a network
 	@$(BIN)/python -m tools.offline

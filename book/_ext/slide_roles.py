@@ -1,8 +1,8 @@
 """Says on a page which parts of it are shown on the chapter's slides.
 
-A cell's role stands in its metadata, where Jupyter's own inspector writes it ("Slide Type"): `slide`
-begins a slide with what the cell becomes, `fragment` shows that on the same slide at the next
-click. A cell without a role is what the speaker says. On the page the first thing that a cell
+A cell's role stands in its metadata, where Jupyter's own inspector writes it ("Slide Type"):
+`slide` begins a slide with what the cell becomes, `fragment` shows that on the same slide at the
+next click. A cell without a role is what the speaker says. On the page the first thing that a cell
 becomes has its role as a class, and the rest another one. `tools.slides` reads them.
 """
 
@@ -17,7 +17,7 @@ from book._ext.notebook_outputs import read_notebook
 CLASSES = {"slide": "slide-begins", "fragment": "slide-click"}
 THE_REST = "slide-goes-on"
 UNMARKED = (nodes.section, nodes.title)
-CELL_LINES = 10_000  # myst-nb counts the lines of the first cell from here, of the second from twice
+CELL_LINES = 10_000  # myst-nb numbers the first cell's lines from here, the second's from twice
 
 
 def mark(app: Sphinx, doctree: nodes.document) -> None:

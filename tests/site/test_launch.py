@@ -120,10 +120,12 @@ def test_the_whole_book_is_offered_where_the_workflow_has_put_it():
         "Download the book as a PDF": f"{site}attention-head-by-head.pdf",
         "Download the book as an EPUB": f"{site}attention-head-by-head.epub",
         "Download the book to read offline": f"{site}attention-head-by-head.zip",
+        "Show the slides of a chapter": f"{site}slides/index.html",
     }
     assert ways_to_take_along(replace(REPOSITORY, published=False)) == []
     workflow = (BOOK.parent / ".github" / "workflows" / "publish.yml").read_text("utf-8")
-    assert "cp _build/attention-head-by-head.{zip,pdf,epub} _build/html" in workflow
+    copied = "_build/attention-head-by-head.{zip,pdf,epub} _build/slides"
+    assert f"cp -r {copied} _build/html" in workflow
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -162,6 +164,7 @@ def test_a_page_of_a_fork_has_its_menu(fork_site, path):
         "Download the book as a PDF",
         "Download the book as an EPUB",
         "Download the book to read offline",
+        "Show the slides of a chapter",
     ]
     expected = of_notebooks if path in NOTEBOOKS else []
     assert list(found) == expected + (whole if path.stem == "index" else []) + of_all

@@ -13,20 +13,16 @@ from html import escape
 from importlib.resources import files
 from pathlib import Path
 
-from bs4 import BeautifulSoup
-
+from tools.built_pages import navigation, read
 from tools.offline import LICENCES, NAME, PAGES, ROOT
-from tools.one_page import navigation, read
 from tools.slides.deck import make_slides
 from tools.zips import write_zip
 
 SLIDES = PAGES.parent / "slides"
 OWN = Path(__file__).parent / "static"
 REVEAL = files("sphinx_revealjs") / "_static" / "revealjs"
-REVEAL_FILES = (
-    *("LICENSE", "dist/reveal.css", "dist/reveal.js"),
-    *("plugin/notes/notes.js", "plugin/zoom/zoom.js"),
-)
+PLUGINS = ("reveal/plugin/notes/notes.js", "reveal/plugin/zoom/zoom.js")
+REVEAL_FILES = ("reveal/LICENSE", "reveal/dist/reveal.css", "reveal/dist/reveal.js", *PLUGINS)
 PAGE = """\
 <!doctype html>
 <html lang="{lang}" data-theme="light" class="js">
@@ -46,15 +42,15 @@ PAGE = """\
 </html>
 """
 SCRIPTS = "".join(
-    f'<script defer src="{address}"></script>\n'
-    for address in (*(f"reveal/{name}" for name in REVEAL_FILES if name.endswith(".js")), "slides.js")
+    f'<script defer src="{name}"></script>\n'
+    for name in ("reveal/dist/reveal.js", *PLUGINS, "slides.js")
 )
 FIRST = """\
 <section><h1>{title}</h1><div class="shown"><ol class="decks">
 {decks}</ol>
-<p class="keys"><kbd>→</kbd> or <kbd>Space</kbd> goes on, <kbd>S</kbd> opens the notes for the speaker,
-<kbd>Esc</kbd> shows all slides, <kbd>F</kbd> fills the screen, <kbd>T</kbd> changes between light and
-dark, <kbd>Alt</kbd> and a click enlarges a place.</p></div></section>
+<p class="keys"><kbd>→</kbd> or <kbd>Space</kbd> goes on, <kbd>S</kbd> opens the notes for the
+speaker, <kbd>Esc</kbd> shows all slides, <kbd>F</kbd> fills the screen, <kbd>T</kbd> changes
+between light and dark, <kbd>Alt</kbd> and a click enlarges a place.</p></div></section>
 """
 
 
@@ -73,9 +69,9 @@ def write_slides(pages: Path, target: Path) -> dict[str, int]:
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(OWN, target)
     for name in REVEAL_FILES:
-        place = target / "reveal" / name
+        place = target / name
         place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes((REVEAL / name).read_bytes())
+        place.write_bytes((REVEAL / name.removeprefix("reveal/")).read_bytes())
     for name in LICENCES:
         shutil.copy(ROOT / name, target)
 

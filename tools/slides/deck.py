@@ -84,9 +84,9 @@ def on_slide(element: Tag) -> str:
     parts = list(element.select(".cell_output"))
     code = element.select_one(".cell_input")
     drawn = element.select_one("img, .static-widget")  # that is what the slide is for
-    if not drawn and not code.find_parent("details"):
-        if len(code.get_text().strip().splitlines()) <= LINES_OF_CODE:
-            parts.insert(0, code)
+    short = len(code.get_text().strip().splitlines()) <= LINES_OF_CODE
+    if short and not drawn and not code.find_parent("details"):
+        parts.insert(0, code)
     return "".join(map(str, parts))
 
 

@@ -62,7 +62,9 @@ def ways_to_the_source(source: str, title: str, repository: Repository | None) -
 
 
 def ways_to_take_along(repository: Repository | None) -> Links:
-    """The whole book in one file. The workflow that publishes the pages puts these beside them."""
+    """The whole book in one file, and its slides. The workflow that publishes the pages puts these
+    beside them.
+    """
     if repository is None or not repository.published:
         return []
     files = (
@@ -70,7 +72,8 @@ def ways_to_take_along(repository: Repository | None) -> Links:
         ("Download the book as an EPUB", "epub"),
         ("Download the book to read offline", "zip"),
     )
-    return [(words, f"{repository.site}{NAME}.{ending}") for words, ending in files]
+    links = [(words, f"{repository.site}{NAME}.{ending}") for words, ending in files]
+    return [*links, ("Show the slides of a chapter", f"{repository.site}slides/index.html")]
 
 
 def add_menu(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
