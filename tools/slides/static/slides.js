@@ -3,7 +3,7 @@
 
 // Percent of what the stylesheet says, the largest first.
 const TEXT = Array.from({ length: 26 }, (_, i) => 100 - 2 * i);
-const EXPLORER = Array.from({ length: 31 }, (_, i) => 130 - 3 * i);
+const EXPLORER = { smallest: 40, largest: 130, step: 3 };
 // An explorer's controls stand above its picture or beside it, and the picture's parts in one column or in two.
 const LAYOUTS = ["", "beside", "columns", "beside columns"];
 
@@ -33,14 +33,18 @@ async function fitExplorer(slide, shown) {
   if (shown.classList.contains("fitting")) return;
   shown.classList.add("fitting");
   while (!shown.querySelector("[data-mounted]")) await drawn();
-  let best = { percent: 0 };
+  const best = { percent: EXPLORER.smallest, layout: LAYOUTS[0] };
   for (const layout of LAYOUTS) {
-    shown.dataset.layout = layout;
-    for (const percent of EXPLORER) {
-      if (percent <= best.percent) break;
+    let [low, high] = [best.percent + EXPLORER.step, EXPLORER.largest];
+    for (let percent = low; low <= high; percent = Math.floor((low + high) / 2)) {
+      shown.dataset.layout = layout;
       shown.style.setProperty("--size", percent / 100);
       await drawn();
-      if (fits(slide)) best = { percent, layout };
+      if (fits(slide)) {
+        Object.assign(best, { percent, layout });
+        low = percent + EXPLORER.step;
+      } else if (percent === best.percent + EXPLORER.step) break; // no larger than what there is
+      else high = percent - EXPLORER.step;
     }
   }
   shown.dataset.layout = best.layout;
