@@ -2,6 +2,8 @@
 
 from urllib.parse import quote_plus
 
+import pytest
+
 MEANT = {
     "mask": "05-masking",
     "masking": "05-masking",
@@ -59,6 +61,25 @@ def test_the_page_that_is_meant_is_among_the_first(visit, site):
                 missed[query] = [one["title"] for one in first]
         v.assert_no_trouble()
     assert not missed
+
+
+LEADS_TO = {
+    "head split wrong": "03-splitting-heads.html#what-goes-wrong",
+    "fully masked row": "05-masking.html#a-query-with-nothing-to-attend-to",
+    "need_weights": "07-the-whole-module.html#for-reference",
+    "GQA": "15-fewer-keys-and-values.html#two-queries-one-key-grouped-query-attention",
+    "masking": "05-masking.html",  # the page, where it is called so
+}
+
+
+@pytest.mark.parametrize("query", LEADS_TO)
+def test_a_result_leads_to_the_section_that_says_it(visit, site, html_folder, query):
+    for address in (site, html_folder.as_uri()):  # from a folder too
+        with visit(f"{address}/search.html?q={quote_plus(query)}") as v:
+            v.page.wait_for_function("document.querySelector('.search-summary')?.textContent")
+            places = [one["page"] + one["anchor"] for one in v.page.evaluate(RESULTS)]
+            assert LEADS_TO[query] in places[:5]
+            v.assert_no_trouble()
 
 
 def test_a_term_of_the_glossary_comes_first_with_its_definition(visit, site):

@@ -21,14 +21,50 @@ Scorer.score = ([page, title, anchor, , score]) => {
    it within a word: "Linformer" is not about inf. */
 Object.assign(Scorer, { objPartialMatch: 3, objPrio: { 1: 0 }, partialTitle: 4 });
 
-/* Of the index, the terms of the glossary alone: names of the reference are found as objects. */
+/* Of each page of each word the section that says it most. The index has a character for each, which numbers the page's ids. */
+const places = new Map();
+const { setIndex } = Search;
+Search.setIndex = index => {
+  const sections = index.docnames.map(() => []);
+  for (const [title, found] of Object.entries(index.alltitles))
+    for (const [file, id] of found) sections[file].push({ id: id ?? "", title });
+  for (const ofPage of sections) ofPage.sort((one, other) => (one.id < other.id ? -1 : 1));
+  let nth = 0;
+  for (const words of [index.terms, index.titleterms])
+    for (const word of Object.keys(words).sort()) {
+      if (!places.has(word)) places.set(word, new Map());
+      for (const file of [words[word]].flat())
+        places.get(word).set(file, sections[file][index.sections.charCodeAt(nth++) - 48]);
+    }
+  setIndex(index);
+};
+
+/* The section that the rarest of the words leads to, and several together before one. What leads to the page itself, such as a
+   word of its title, says nothing about where on the page. */
+function sectionOf(file, words) {
+  const voices = new Map();
+  for (const word of words) {
+    const pages = places.get(word);
+    const section = pages?.get(file);
+    if (section?.id) voices.set(section, (voices.get(section) ?? 0) + 1 / pages.size);
+  }
+  return [...voices].sort(([, one], [, other]) => other - one)[0]?.[0];
+}
+
+/* A page leads to its section that says the words. */
+const { performTermsSearch } = Search;
+Search.performTermsSearch = (words, excluded) => performTermsSearch(words, excluded).map(([page, title, , ...rest]) => {
+  const file = Search._index.docnames.indexOf(page);
+  const section = sectionOf(file, words);
+  return section
+    ? [page, `${title} > ${section.title}`, `#${section.id}`, ...rest] : [page, title, "", ...rest];
+});
+
 const found = Search._performSearch;
 Search._performSearch = (...query) => {
   const terms = new Map();
-  for (const [entry, places] of Object.entries(Search._index.indexentries)) {
-    if (!places[0][1].startsWith("term-")) delete Search._index.indexentries[entry];
-    else for (const [file, id] of places) terms.set(`${Search._index.docnames[file]}#${id}`, entry);
-  }
+  for (const [entry, found] of Object.entries(Search._index.indexentries))
+    for (const [file, id] of found) terms.set(`${Search._index.docnames[file]}#${id}`, entry);
   const results = found(...query).map(([page, title, anchor, ...rest]) => {
     const term = terms.get(page + anchor);
     return [page, term ? `${title} > ${term}` : title, anchor, ...rest];
