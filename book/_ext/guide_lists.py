@@ -3,6 +3,7 @@
     ```{chapter-table}       minutes, what a chapter builds on, its exercises
     ```{chapter-objectives}  what a reader can do after each chapter
     ```{assignment-table}    chapters and minutes
+    ```{assignment-rubrics}  what earns the points that no test gives
 
 What a notebook says of itself stands there alone, so the guide cannot say something else.
 """
@@ -56,6 +57,21 @@ def assignment_row(path: Path) -> str:
     return f"| {number} {title} | {chapters.replace('and on', 'and')} | {minutes} |"
 
 
+def rubrics(path: Path) -> list[str]:
+    """What an assignment tells the grader below its answers, each under the title of its task."""
+    number = stated(r"# Assignment (\d+):", path)
+    lines, task = [], ""
+    for text in markdown(path):
+        titles = re.findall(r"^## \d+\. (.*) \(\d+ points\)$", text, re.M)
+        task = titles[-1] if titles else task
+        notes = re.search(
+            r"^\*\*For the grader, (.*)\.\*\*\n(.*)^### END SOLUTION", text, re.M | re.S
+        )
+        if notes is not None:
+            lines += [f"Assignment {number}, *{task}*, {notes[1]}:", *notes[2].splitlines()]
+    return lines
+
+
 class GuideList(SphinxDirective):
     """Parse the lines that the notebooks of `folder` give, as if they stood in the page."""
 
@@ -90,8 +106,16 @@ class AssignmentTable(GuideList):
         return head + [assignment_row(path) for path in paths]
 
 
+class AssignmentRubrics(GuideList):
+    folder, pattern = "assignments/source", "*/*.ipynb"
+
+    def lines(self, paths: list[Path]) -> list[str]:
+        return [line for path in paths for line in rubrics(path)]
+
+
 def setup(app: Sphinx) -> dict[str, object]:
     app.add_directive("chapter-table", ChapterTable)
     app.add_directive("chapter-objectives", ChapterObjectives)
     app.add_directive("assignment-table", AssignmentTable)
+    app.add_directive("assignment-rubrics", AssignmentRubrics)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
