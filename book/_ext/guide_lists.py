@@ -4,6 +4,7 @@
     ```{chapter-facts} 05-masking that, what a reader can do after it, and its question
     ```{assignment-table}         after which chapter each is handed out, and its minutes
     ```{assignment-folded} 4-masks  what students practise; its content is put below
+    ```{assignment-rubrics}       what earns the points that no test gives
 
 What a notebook says of itself stands there alone, so the guide cannot say something else.
 """
@@ -78,6 +79,20 @@ def folded(title: str, text: str) -> list[str]:
     ]
 
 
+def rubrics(path: Path) -> list[str]:
+    """What an assignment tells the grader below its answers, each under the title of its task."""
+    lines, task = [], ""
+    for text in markdown(path):
+        titles = re.findall(r"^## \d+\. (.*) \(\d+ points\)$", text, re.M)
+        task = titles[-1] if titles else task
+        notes = re.search(
+            r"^\*\*For the grader, (.*)\.\*\*\n(.*)^### END SOLUTION", text, re.M | re.S
+        )
+        if notes is not None:
+            lines += [f"Assignment {number(path)}, *{task}*, {notes[1]}:", *notes[2].splitlines()]
+    return lines
+
+
 class GuideList(SphinxDirective):
     """Parse the lines that notebooks of `folder` give, as if they stood in the page."""
 
@@ -150,13 +165,18 @@ class AssignmentFolded(OfOne):
     has_content = True
 
     def told(self, path: Path) -> list[str]:
-        title, before = (
-            stated(r"# Assignment (\d+: .*)", path),
-            stated(r"It builds on (.*)\.", path),
-        )
+        title = stated(r"# Assignment (\d+: .*)", path)
+        before = stated(r"It builds on (.*)\.", path)
         practised = stated(r"practise\n\n((?:- .*\n)+)", path)
         text = f"`{path.stem}` builds on {before}. Students practise\n\n{practised}\n"
         return folded(title, text + "\n".join(self.content))
+
+
+class AssignmentRubrics(GuideList):
+    folder, pattern = "assignments/source", "*/*.ipynb"
+
+    def lines(self, paths: list[Path]) -> list[str]:
+        return [line for path in paths for line in rubrics(path)]
 
 
 def setup(app: Sphinx) -> dict[str, object]:
@@ -164,4 +184,5 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.add_directive("chapter-facts", ChapterFacts)
     app.add_directive("assignment-table", AssignmentTable)
     app.add_directive("assignment-folded", AssignmentFolded)
+    app.add_directive("assignment-rubrics", AssignmentRubrics)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
