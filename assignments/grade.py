@@ -86,12 +86,14 @@ async def grade_all(
 
     async def one(submission: Submission) -> Mark:
         nonlocal done
+        results = {}
         async with cores:
             if submission.notebook:
                 try:
                     release = releases[submission.assignment]
                     notebook = await grade_one(submission, root, release, mode)
-                    report.write_page(submission, notebook, release, root)
+                    results = report.results_of(submission, release, root)
+                    report.write_page(submission, notebook, release, results, root)
                 except Exception as error:  # the others are graded all the same
                     traceback.print_exc()
                     submission.remarks.append(f"grading failed: {type(error).__name__}, {error}")
@@ -100,9 +102,7 @@ async def grade_all(
         result = f"{row['points']} of {row['out_of']}" if submission.graded else "not graded"
         reason = f" ({submission.reason})" if submission.remarks else ""
         print(f"[{done}/{len(submissions)}] {submission.file.name}: {result}{reason}", flush=True)
-        release = releases.get(submission.assignment)
-        comment = report.comment(submission, root, release) if submission.graded else ""
-        return Mark(submission, row, comment)
+        return Mark(submission, row, report.comment(submission, results))
 
     return await asyncio.gather(*map(one, submissions))
 

@@ -26,6 +26,7 @@ COLUMNS = [
 ]
 MESSAGE = 200  # characters of a message that a row has room for
 WIDTH = 72  # columns to which a check breaks its words
+Results = dict[str, dict[str, str]]  # by nbgrader's names of the graded cells
 POLICY = (
     '<meta http-equiv="Content-Security-Policy" '
     "content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:\">"
@@ -113,10 +114,13 @@ def code_style() -> str:
 
 
 def write_page(
-    submission: Submission, notebook: NotebookNode, release: NotebookNode, root: Path
+    submission: Submission,
+    notebook: NotebookNode,
+    release: NotebookNode,
+    results: Results,
+    root: Path,
 ) -> None:
     """The page of a graded notebook. The notebook is changed: each cell is told what it is."""
-    results = results_of(submission, release, root)
     setup = {first_line(cell) for cell in release.cells[:3] if cell.cell_type == "code"}
     if first_line(notebook.cells[0]) == first_line(release.cells[0]):
         notebook.cells[0].source = "\n".join(notebook.cells[0].source.splitlines()[1:])
@@ -153,9 +157,7 @@ def first_line(cell: NotebookNode) -> str:
     return cell.source.strip().partition("\n")[0]
 
 
-def results_of(
-    submission: Submission, release: NotebookNode, root: Path
-) -> dict[str, dict[str, str]]:
+def results_of(submission: Submission, release: NotebookNode, root: Path) -> Results:
     """What each graded cell came to, in the notebook's order: its task, points and words."""
     marks, comments = gradebook.marks(submission, root), gradebook.comments(submission, root)
     results, task_of = {}, tasks(release)
@@ -178,12 +180,11 @@ def results_of(
     return results
 
 
-def comment(submission: Submission, root: Path, release: NotebookNode) -> str:
+def comment(submission: Submission, results: Results) -> str:
     """What a student reads beside the points in the LMS, a line for each thing there is to say."""
-    results = results_of(submission, release, root).values()
     lines = [
         f"{result['task']}: {result[words]}"
-        for result in results
+        for result in results.values()
         for words in ("message", "comment")
         if result[words]
     ]

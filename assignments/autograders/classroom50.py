@@ -29,7 +29,7 @@ def result(outcome: Outcome, environment: Mapping[str, str]) -> dict:
     """What result.json holds. `message` is our own field, which Classroom 50 keeps."""
     tests = [
         {
-            "test-name": row.test,
+            "test-name": row.task,
             "passed": row.points == row.out_of,
             "score": int(row.points),
             "max-score": int(row.out_of),
@@ -55,11 +55,11 @@ def result(outcome: Outcome, environment: Mapping[str, str]) -> dict:
 def body(outcome: Outcome) -> str:
     """The points and the words as Markdown. Words are indented: what they quote is a student's."""
     points, out_of = (sum(getattr(r, n) for r in outcome.rows) for n in ("points", "out_of"))
-    parts = [f"### {points:g} of {out_of:g} points", "| Test | Points |\n|:--|:--|\n"]
-    parts[-1] += "\n".join(f"| `{r.test}` | {r.points:g} of {r.out_of:g} |" for r in outcome.rows)
+    parts = [f"### {points:g} of {out_of:g} points", "| Task | Points |\n|:--|:--|\n"]
+    parts[-1] += "\n".join(f"| {r.task} | {r.points:g} of {r.out_of:g} |" for r in outcome.rows)
     for row in outcome.rows:
         if row.words:
-            parts += [f"#### `{row.test}`", indent(row.words, "    ")]
+            parts += [f"#### {row.task}", indent(row.words, "    ")]
     if outcome.notes:
         parts += ["#### About what you handed in", indent("\n".join(outcome.notes), "    ")]
     return "\n\n".join(parts) + "\n"

@@ -28,11 +28,12 @@ def results(outcome: Outcome) -> dict:
     """What results.json holds; Gradescope adds the scores up."""
     return {
         "output": "\n".join(outcome.notes),
+        "output_format": "text",  # what it quotes is a student's, and would be read as HTML
         "visibility": VISIBILITY,
         "stdout_visibility": "hidden",
         "tests": [
             {
-                "name": row.test,
+                "name": row.task,
                 "score": row.points,
                 "max_score": row.out_of,
                 "output": row.words,

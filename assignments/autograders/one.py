@@ -8,7 +8,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from assignments import gradebook
-from assignments.course import ROOT, generate, grade_id, is_test
+from assignments.course import ROOT, generate, grade_id, is_test, tasks
 from assignments.grade import grade_one, require_sandbox
 from assignments.intake.notebooks import identify, take_in
 
@@ -17,9 +17,9 @@ COURSE = ROOT / "course"  # of a bundle: one assignment, its hidden tests, none 
 
 @dataclass(frozen=True)
 class Row:
-    """A test, with its name in the CSV of `make grade`, and what it said, "" where it passed."""
+    """A task by its title, as on the feedback page, and what its test said, "" where it passed."""
 
-    test: str
+    task: str
     points: float
     out_of: float
     words: str
@@ -29,7 +29,7 @@ class Row:
 class Outcome:
     """What is told of a submission.
 
-    rows: the tests, in the notebook's order.
+    rows: the tasks that have a test, in the notebook's order.
     notes: what there is to say about the files, the run and what a person marks, in words.
     """
 
@@ -74,15 +74,16 @@ async def grade_student(
         notes = chosen.remarks + notes
         points = gradebook.marks(chosen, course.root)
     graded = [c for c in course.release.cells if c.metadata.get("nbgrader", {}).get("grade")]
-    rows = []
+    rows, task_of = [], tasks(course.release)
     for cell in graded:
         name, out_of = grade_id(cell), cell.metadata.nbgrader.points
+        task = task_of[name]
         if not is_test(cell):
-            notes.append(f"`{name}` is marked by hand, {out_of:g} points.")
+            notes.append(f"{task}: {out_of:g} points, marked by hand.")
         elif chosen:
-            rows.append(Row(name, float(points[name]), out_of, chosen.feedback.get(name, "")))
+            rows.append(Row(task, float(points[name]), out_of, chosen.feedback.get(name, "")))
         else:
-            rows.append(Row(name, 0, out_of, "No notebook was found that can be graded."))
+            rows.append(Row(task, 0, out_of, "No notebook was found that can be graded."))
     return Outcome(rows, notes)
 
 

@@ -10,7 +10,8 @@ name. Each `[[question]]` in it has a `title`, and says where its stem and its r
     stem = …, reason = …   neither: written for the bank
 
 `before` and `ask` are paragraphs around the stem: what a reader of the chapter has in front of
-them, and what is to be chosen. Then comes one of three ways to answer:
+them, and what is to be chosen. `without` is a piece of the chapter's answer that only such a reader
+understands, and is left out. Then comes one of three ways to answer:
 
     right = "…"            one of four choices is right
     right = ["…", "…"]     several may be right, all of them and no other are to be chosen
@@ -38,7 +39,7 @@ from assignments.questions.sources import (
 
 BANK = Path(__file__).with_name("bank")
 FIELDS = {"title", "chapter", "mistake", "stem", "reason", "before", "ask", "right", "wrong"}
-FIELDS |= {"answer", "tolerance", "expression", "numbers"}
+FIELDS |= {"without", "answer", "tolerance", "expression", "numbers"}
 
 
 @dataclass(frozen=True)
@@ -107,12 +108,15 @@ def make_question(
     if unknown := sorted(set(entry) - FIELDS):
         raise ValueError(f"{where}: {', '.join(unknown)} is none of {', '.join(sorted(FIELDS))}")
     told = find(entry, asked, guide, where)
+    without = entry.get("without", "")
+    if without not in told.reason:
+        raise ValueError(f"{where}: its answer has no {without!r} that could be left out")
     paragraphs = entry.get("before"), told.stem, entry.get("ask")
     made = {
         "name": f"q{chapter[:2]}-{re.sub('[^a-z0-9]+', '-', title.lower()).strip('-')}",
         "title": title,
         "text": "\n\n".join(text.strip() for text in paragraphs if text),
-        "reason": told.reason.strip(),
+        "reason": told.reason.replace(without, "").strip(),
     }
     if "answer" in entry:
         slips = tuple(Slip(float(number), why) for number, why in entry.get("wrong", []))

@@ -60,12 +60,12 @@ def mistakes() -> dict[int, dict[str, Told]]:
 
 def code_alone(code: str) -> str:
     """The student's code as a Markdown block, without the import of the check."""
-    own = re.sub(r"^from attention\.checks import .*\n+", "", code, flags=re.MULTILINE)
+    own = re.sub(r"\n*^from attention\.checks import .*", "", code, flags=re.MULTILINE)
     return f"```python\n{own.strip()}\n```"
 
 
 def words_of(check: str, quoted: str) -> str:
-    """What the check answers, without the sizes of the input that it tried."""
+    """What the check answers. Its numbers are of inputs of its own; their sizes are left out."""
     paragraphs = re.sub("^> ?", "", quoted, flags=re.MULTILINE).strip().split("\n\n")
     said = [text for text in paragraphs if not text.startswith(("With ", "That was with "))]
-    return "\n\n".join([f"The book's `{check}` says of this:", *said])
+    return "\n\n".join([f"The book's `{check}` tries this on inputs of its own, and says:", *said])

@@ -38,6 +38,15 @@ def plain(text):
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_no_page_shows_a_formula_as_it_is_written(graded_bank, name):
+    """A feedback page draws no LaTeX."""
+    bank = graded_bank(name)
+    for student in bank.rows:
+        shown = feedback_text(bank.folder, student, name)
+        assert not re.findall(r"\$[^$]+\$", shown), student
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_the_marks_are_right(graded_bank, name):
     known = answers(name)
     assert len(known.MISTAKES) >= 8 and len(known.RIGHT) >= 2

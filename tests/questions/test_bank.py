@@ -60,7 +60,7 @@ def test_no_question_and_no_mistake_is_overlooked():
 
 def test_all_checks_are_there():
     told = [each.reason for of_chapter in mistakes().values() for each in of_chapter.values()]
-    named = set(re.findall(r"`(check_\w+)` says", "".join(told)))
+    named = set(re.findall(r"`(check_\w+)` tries this", "".join(told)))
     assert named == {name for name in attention.checks.__all__ if name.startswith("check_")}
 
 
@@ -159,6 +159,29 @@ def test_a_field_that_nobody_reads_is_refused():
     told = {1: Told("Why?", "Because.")}
     with pytest.raises(ValueError, match=r"'Why'.*wright is none of answer, ask"):
         make_question("01-x", {"title": "Why", "chapter": 1, "wright": "x"}, told, {})
+
+
+def test_what_is_left_out_of_an_answer_must_be_in_it():
+    told = {1: Told("Why?", "Because. See the table.")}
+    entry = {"title": "Why", "chapter": 1, "right": "x", "wrong": []}
+    kept = make_question("01-x", entry | {"without": " See the table."}, told, {})
+    assert kept.reason == "Because."
+    with pytest.raises(ValueError, match=r"its answer has no ' See the figure\.'"):
+        make_question("01-x", entry | {"without": " See the figure."}, told, {})
+
+
+def test_nothing_leans_on_what_only_the_chapter_shows(bank):
+    leans = re.compile(
+        r"(?i)\b(the|this) (table|exercise|figure|picture|explorer|slider|cell|notebook|section)\b"
+    )
+    for path, chapter in zip(CHAPTERS, bank, strict=True):
+        headings = set(re.findall(r"^#+ (.+)", chapter_text(path), re.MULTILINE))
+        for question in chapter.questions:
+            parts = [question.text, question.reason]
+            parts += [part for choice in question.choices for part in (choice.text, choice.why)]
+            for part in parts:
+                assert not leans.search(part), (question.name, part)
+                assert not headings & set(re.findall(r"\*([^*\n]+)\*", part)), question.name
 
 
 def test_a_question_that_the_chapter_does_not_have_is_refused():

@@ -31,7 +31,7 @@ def steps(logits_of, start, end, longest, pick=lambda logits: logits[-1].argmax(
 
 
 @BANK.mistake(
-    "Every step takes the first row of the logits, which says what follows <start>. So the first "
+    "Every step takes the first row of the logits, which says what follows `<start>`. So the first "
     "sign is written again and again.",
     LAST_ROW,
 )
@@ -68,7 +68,7 @@ def newest_alone(logits_of, start, end, longest):
 
 @BANK.mistake(
     "The first step reads nothing, so there is no row that could say what comes first.",
-    "Begin with <start>: `signs = torch.tensor([start])`.",
+    "Begin with `<start>`: `signs = torch.tensor([start])`.",
 )
 def from_nothing(logits_of, start, end, longest):
     return logits_of(torch.empty(0, dtype=torch.int64))[-1].argmax()
@@ -85,7 +85,7 @@ def batched(logits_of, start, end, longest):
 
 
 @BANK.mistake(
-    "<start> stands in front of what came back. It was put there; the model did not write it.",
+    "`<start>` stands in front of what came back. It was put there; the model did not write it.",
     "Return the signs after it: `signs[1:]`.",
 )
 def start_returned(logits_of, start, end, longest):
@@ -93,8 +93,8 @@ def start_returned(logits_of, start, end, longest):
 
 
 @BANK.mistake(
-    "<end> is missing. The model wrote it, and an answer without it is one that was cut off.",
-    "Append the sign first, and then stop if it was <end>.",
+    "`<end>` is missing. The model wrote it, and an answer without it is one that was cut off.",
+    "Append the sign first, and then stop if it was `<end>`.",
 )
 def end_left_out(logits_of, start, end, longest):
     written = greedy(logits_of, start, end, longest)
@@ -102,7 +102,7 @@ def end_left_out(logits_of, start, end, longest):
 
 
 @BANK.mistake(
-    "It goes on after <end>. What comes then is noise: the model never saw a sign after <end>.",
+    "It goes on after `<end>`. What comes then is noise: the model never saw a sign after `<end>`.",
     "Leave the loop as soon as the newest sign is `end`.",
 )
 def never_stops(logits_of, start, end, longest):
@@ -119,8 +119,8 @@ def start_counted(logits_of, start, end, longest):
 
 
 @BANK.mistake(
-    "All signs come from one pass over <start> alone, repeated: no step has seen what was written "
-    "before it. One pass is enough in training, where the signs are known.",
+    "All signs come from one pass over `<start>` alone, repeated: no step has seen what was "
+    "written before it. One pass is enough in training, where the signs are known.",
     "Write one sign, append it, and read all of them again.",
 )
 def in_one_pass(logits_of, start, end, longest):

@@ -15,32 +15,8 @@ from typing import Any
 
 from torch import Tensor
 
-from . import (
-    check_add_and_norm,
-    check_additive_weights,
-    check_attention_weights,
-    check_causal_mask,
-    check_delta_write,
-    check_find_by,
-    check_greedy,
-    check_join_parts,
-    check_look_back,
-    check_mean_weight,
-    check_merge_heads,
-    check_multi_head_attention,
-    check_padding_mask,
-    check_pool_heads,
-    check_projection,
-    check_receptive_field,
-    check_remove_each,
-    check_rotate_head,
-    check_scaled_dot_product_attention,
-    check_share_bucket,
-    check_split_heads,
-    check_step_cost,
-    check_step_matrix,
-    check_what_followed,
-)
+from . import *  # noqa: F403 - an assignment finds every check here
+from . import __all__ as CHECKS
 from .bank import Bank
 from .comparing import difference, same
 from .examining import Task, examine
@@ -51,36 +27,13 @@ from .result import Result
 from .running import about_error, learners_outcome
 
 __all__ = [
+    *CHECKS,
     "MULTI_HEAD_BANK",
     "Case",
     "Numbers",
     "about_error",
     "ask",
     "call",
-    "check_add_and_norm",
-    "check_additive_weights",
-    "check_attention_weights",
-    "check_causal_mask",
-    "check_delta_write",
-    "check_find_by",
-    "check_greedy",
-    "check_join_parts",
-    "check_look_back",
-    "check_mean_weight",
-    "check_merge_heads",
-    "check_multi_head_attention",
-    "check_padding_mask",
-    "check_pool_heads",
-    "check_projection",
-    "check_receptive_field",
-    "check_remove_each",
-    "check_rotate_head",
-    "check_scaled_dot_product_attention",
-    "check_share_bucket",
-    "check_split_heads",
-    "check_step_cost",
-    "check_step_matrix",
-    "check_what_followed",
     "difference",
     "expect",
     "not_yet",

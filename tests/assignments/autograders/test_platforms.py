@@ -1,5 +1,6 @@
 """What each platform starts, in a bare tree laid out by its contract, with a fresh interpreter."""
 
+import html
 import json
 import os
 import subprocess
@@ -7,8 +8,12 @@ import sys
 
 import nbformat
 import pytest
+from markdown_it import MarkdownIt
 from nbformat.v4 import new_code_cell
 
+from assignments.autograders import classroom50
+from assignments.autograders.one import Outcome, Row
+from assignments.course import tasks
 from assignments.sandbox import landlock
 from tests.assignments.autograders.conftest import give_packages
 from tests.assignments.autograders.test_bundle import region_lines
@@ -18,6 +23,7 @@ from tests.assignments.submissions import reference_answers, submission
 
 NAME = NAMES[0]
 MISTAKE = next(side_by_side(answers(NAME).MISTAKES))[0]
+LOST = tasks(source(NAME))[f"test-{MISTAKE.cell}"]
 SNOOP = """
 import os
 for path in {paths}:
@@ -81,12 +87,14 @@ def test_gradescope_grades(released, autograder):
     assert "HIDDEN TESTS" not in text
     assert not [line for line in region_lines(NAME, "HIDDEN TESTS") if line in text]
     results = json.loads(text)
-    assert results.keys() == {"output", "visibility", "stdout_visibility", "tests"}
+    told = {"output", "output_format", "visibility", "stdout_visibility", "tests"}
+    assert results.keys() == told
+    assert results["output_format"] == "text"  # as those of the tests, which need not be told
     assert (results["visibility"], results["stdout_visibility"]) == ("visible", "hidden")
     assert "It lists nothing." in results["output"]
     assert "a.ipynb: of 2 files of this student the newer b.ipynb was graded" in results["output"]
     lost = {test["name"]: test for test in results["tests"] if test["score"] < test["max_score"]}
-    assert lost.keys() == {f"test-{MISTAKE.cell}"}
+    assert lost.keys() == {LOST}
     (test,) = lost.values()
     assert test.keys() == {"name", "score", "max_score", "output"}
     assert MISTAKE.says in " ".join(test["output"].split())
@@ -137,12 +145,23 @@ def test_classroom50_grades(released, unpacked, tmp_path):
     result = json.loads((checkout / "result.json").read_text())
     check_result(result)
     lost = {test["test-name"]: test for test in result["tests"] if not test["passed"]}
-    assert lost.keys() == {f"test-{MISTAKE.cell}"} and result["score"] == 16
+    assert lost.keys() == {LOST} and result["score"] == 16
     body = (checkout / "release-body.md").read_text("utf-8")
     for text in (*(test["message"] for test in lost.values()), body):
         assert MISTAKE.says in " ".join(text.split())
-    assert body.startswith("### 16 of 20 points\n\n| Test | Points |\n|:--|:--|\n| `test-")
+    assert body.startswith(
+        "### 16 of 20 points\n\n| Task | Points |\n|:--|:--|\n| 1. Two widths | "
+    )
     assert "HIDDEN TESTS" not in body
+
+
+def test_classroom50_shows_what_stands_between_angle_brackets():
+    """GitHub draws the body as Markdown, and takes <start> for an element outside of code."""
+    words = ["<start> is missing.", "<lambda>() takes 2", "x<b>.ipynb: unread"]
+    row = Row("1. Two widths", 0, 4, "\n\n".join(words[:2]))
+    body = classroom50.body(Outcome([row], words[2:]))
+    drawn = MarkdownIt("commonmark", {"html": True}).render(body)
+    assert all(html.escape(each) in drawn for each in words)
 
 
 def check_result(result):

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from assignments.course import tasks
 from assignments.sandbox import landlock
 from tests.assignments.autograders.conftest import give_packages
-from tests.assignments.conftest import NAMES
+from tests.assignments.conftest import NAMES, source
 from tests.assignments.test_answers import following_test, points
 
 MANY = Path(__file__).with_name("grade_many.py")
@@ -47,20 +48,21 @@ def test_the_points_of_make_grade(graded_bank, unpacked, name, tmp_path):
     assert printed["code"] == f"{folder}/assignments/__init__.py"
     told = printed["told"]
     assert told.keys() == set(students)
-    by_machine, by_hand = points(name)
+    task_of, (tests, by_hand) = tasks(source(name)), points(name)
+    by_machine = {task_of[test]: most for test, most in tests.items()}
     full = sum(by_machine.values())
     for student, files in told.items():
         row = bank.rows[student]
-        due = {test: float(row[test]) for test in by_machine}
-        tests = files["gradescope"]["tests"]
-        assert {test["name"]: test["score"] for test in tests} == due, student
-        assert {test["name"]: test["max_score"] for test in tests} == by_machine
-        assert {bool(test["output"]) for test in tests if test["score"]} <= {False}
+        due = {task_of[test]: float(row[test]) for test in tests}
+        told_of = files["gradescope"]["tests"]
+        assert {each["name"]: each["score"] for each in told_of} == due, student
+        assert {each["name"]: each["max_score"] for each in told_of} == by_machine
+        assert {bool(each["output"]) for each in told_of if each["score"]} <= {False}
         result = files["classroom50"]
-        rows = {test["test-name"]: test for test in result["tests"]}
-        assert {test: row["score"] for test, row in rows.items()} == due, student
-        assert {test: row["max-score"] for test, row in rows.items()} == by_machine
-        assert all(row["passed"] == (due[test] == by_machine[test]) for test, row in rows.items())
+        rows = {each["test-name"]: each for each in result["tests"]}
+        assert {task: row["score"] for task, row in rows.items()} == due, student
+        assert {task: row["max-score"] for task, row in rows.items()} == by_machine
+        assert all(row["passed"] == (due[task] == by_machine[task]) for task, row in rows.items())
         assert (result["score"], result["max-score"]) == (sum(due.values()), full)
         assert ("by hand" in files["body"]) == bool(by_hand)
     assert told["reference"]["classroom50"]["score"] == full
@@ -70,5 +72,6 @@ def test_the_points_of_make_grade(graded_bank, unpacked, name, tmp_path):
         body = " ".join(told[student]["body"].split())
         for mistake in group:
             says = " ".join(mistake.says.split())
-            assert says in " ".join(outputs[following_test(name, mistake.cell)].split())
+            task = task_of[following_test(name, mistake.cell)]
+            assert says in " ".join(outputs[task].split())
             assert says in body

@@ -92,6 +92,8 @@ def test_a_mistake_fails_and_is_named(task, mistake):
         told = " ".join(result.paragraphs)
         assert mistake.why in told
         assert mistake.way_out in told
+        outside = re.sub("`[^`]*`", "", told)
+        assert not re.search(r"<\w", outside), "outside of code Markdown reads it as a tag"
         assert [m for m in task.bank if m.why != mistake.why and m.why in told] == []
     text = repr(results[0])
     assert text == repr(results[2]), "the same every time"
