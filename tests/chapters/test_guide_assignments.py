@@ -14,8 +14,13 @@ from attention.checks import check_split_heads, splitting
 from tools.check import STEPS
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("for-instructors.md", "assignments.md", "misunderstandings.md", "changing-assignments.md",
-    "marked-by-hand.md")
+PAGES = (
+    "for-instructors.md",
+    "assignments.md",
+    "misunderstandings.md",
+    "changing-assignments.md",
+    "marked-by-hand.md",
+)
 GUIDES = [ROOT / "book" / name for name in PAGES]
 TEXT, CHANGING = (GUIDES[index].read_text("utf-8") for index in (1, 3))
 ASSIGNMENTS = sorted(SOURCE.glob("*/*.ipynb"))
