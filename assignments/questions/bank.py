@@ -135,7 +135,7 @@ def find(entry: dict, asked: dict[int, Told], guide: dict[str, Told], where: str
     if "chapter" in entry:
         known, wanted, room = asked, entry["chapter"], "the questions of the chapter"
     elif "mistake" in entry:
-        known, wanted, room = guide, entry["mistake"], "the mistakes in book/for-instructors.md"
+        known, wanted, room = guide, entry["mistake"], "the mistakes in book/misunderstandings.md"
     else:
         return Told(entry["stem"], entry["reason"])
     if wanted not in known:

@@ -12,7 +12,7 @@ QUESTION = re.compile(
     r"^\*\*(\d+)\.\*\* (.*?)\n\n<details>\n<summary>Answer</summary>\n\n(.*?)\n\n</details>",
     re.MULTILINE | re.DOTALL,
 )
-SECTION = re.compile(r"^### Chapter (\d+),.*\n((?:(?!##).*\n?)*)", re.MULTILINE)
+SECTION = re.compile(r"^## Chapter (\d+),.*\n((?:(?!##).*\n?)*)", re.MULTILINE)
 MISTAKE = re.compile(
     r"^\*([^*\n]+)\* .*\n(?:.+\n)*\n"  # its title, and a remark to the instructor
     r"```python\n((?:(?!```).*\n)*)(check_\w+)\(.*\)\n```\n\n"  # the code, and the check
@@ -47,14 +47,14 @@ def chapter_questions(chapter: Path) -> dict[int, Told]:
 
 
 def mistakes() -> dict[int, dict[str, Told]]:
-    """The mistakes in the guide for instructors that a check names: chapter, then title."""
-    guide = (BOOK / "for-instructors.md").read_text("utf-8")
+    """The typical misunderstandings that a check names: chapter, then title."""
+    page = (BOOK / "misunderstandings.md").read_text("utf-8")
     return {
         int(chapter): {
             title.rstrip("."): Told(code_alone(code), words_of(check, quoted))
             for title, code, check, quoted in MISTAKE.findall(text)
         }
-        for chapter, text in SECTION.findall(guide)
+        for chapter, text in SECTION.findall(page)
     }
 
 

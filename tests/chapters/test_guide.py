@@ -7,14 +7,17 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from assignments.course import SOURCE
 from tools.refresh import chapters
 
 BOOK = Path(__file__).parents[2] / "book"
-GUIDE = BOOK / "for-instructors.md"
-TEXT = GUIDE.read_text("utf-8")
+TEXT = (BOOK / "for-instructors.md").read_text("utf-8")
+MISTAKES = (BOOK / "misunderstandings.md").read_text("utf-8")
 NUMBERED = [path for path in chapters() if path.stem != "index"]
+# What stands in front of the parts of a class, as against an answer, which is bold too.
+PARTS = r"^\*\*(Answer|In the open|Explorer|In pairs|At home)\.\*\*"
 # A block whose last line is a check, and the quotation below it.
-CHECKED = re.findall(r"```python\n((?:(?!```).*\n)*check_\w+\(.*\)\n)```\n\n((?:>.*\n)+)", TEXT)
+CHECKED = re.findall(r"```python\n((?:(?!```).*\n)*check_\w+\(.*\)\n)```\n\n((?:>.*\n)+)", MISTAKES)
 
 
 @pytest.fixture(params=NUMBERED, ids=lambda path: path.stem)
@@ -31,20 +34,75 @@ def in_one_line(text):
     return " ".join(text.split())
 
 
+def integers(text):
+    return [int(digits) for digits in re.findall(r"\d+", text)]
+
+
+def number(path):
+    return int(path.stem.partition("-")[0])
+
+
+def minutes(path):
+    return int(re.search(r"About (\d+) minutes", markdown(path)[0])[1])
+
+
+def after(assignment):
+    """The last chapter that an assignment builds on."""
+    [path] = SOURCE.glob(f"{assignment}-*/*.ipynb")
+    return max(integers(re.search(r"It builds on (.*)\.", markdown(path)[0])[1]))
+
+
 def test_the_plan_names_sections_and_answers_of_the_chapter(chapter):
-    plan = re.search(
-        rf"^- \*\*\[.*\]\({chapter.name}\)\.\*\* (.*\n(?:  .*\n)*)", TEXT, re.MULTILINE
-    )
-    plan, text = in_one_line(plan[1]), "\n".join(markdown(chapter))
+    text = "\n".join(markdown(chapter))
+    number, title = re.search(r"^# (\d+)\. (.*)", text, re.MULTILINE).groups()
+    below = TEXT.partition(f"\n(chapter-{number})=\n### Chapter {number}: {title}\n")[2]
+    plan = below.partition("\n#")[0].partition("\n(")[0]
+    assert f"```{{chapter-facts}} {chapter.stem}\n```" in plan
+    parts = re.findall(PARTS, plan, re.MULTILINE)
+    assert [*parts, "At home"][:5] == ["Answer", "In the open", "Explorer", "In pairs", "At home"]
+    plan = in_one_line(re.sub(PARTS, "", plan, flags=re.MULTILINE))
     headings = re.findall(r"^##+ (.*)", text, re.MULTILINE)
     for section in re.findall(r"(?<!\*)\*([^*]+)\*(?!\*)", plan):
         assert section in headings
-    for answer in re.findall(r"\*\*[^*]+\*\*", plan):
+    answers = re.findall(r"\*\*[^*]+\*\*", plan)
+    assert answers
+    for answer in answers:
         assert answer in text
 
 
+def test_the_minutes_at_home_are_those_of_chapters_and_assignments():
+    """Reading of this week, and the assignments that were handed out the week before."""
+    reading = {number(path): minutes(path) for path in NUMBERED}
+    work = {number(path): minutes(path) for path in SOURCE.glob("*/*.ipynb")}
+    plans = re.findall(r"^### (\w+) weeks\n\n.*\n\n((?:\|.*\n)+)", TEXT, re.MULTILINE)
+    assert [name for name, _ in plans] == ["Three", "Six", "Twelve"]
+    for name, table in plans:
+        due, taught, handed_out = [], [], []
+        for row in table.splitlines()[2:]:
+            _, chapters_of, out, home = (cell.strip() for cell in row.strip("|").split("|"))
+            read = integers(re.sub(r"assignment \d+", "", chapters_of))
+            assert int(home) == sum(reading[n] for n in read) + sum(work[n] for n in due), row
+            due, taught = integers(out), taught + read
+            handed_out += due
+            assert all(after(n) <= max(taught) for n in due), row
+        assert not due, f"{name} weeks end before the last assignment is due"
+        assert len(set(handed_out)) == len(handed_out)
+
+
+def test_what_can_be_left_out():
+    builders = {n: [] for n in range(1, 21)}
+    for path in NUMBERED:
+        told = re.search(r"It builds on (.*?)\. The code", markdown(path)[0])[1]
+        for before in re.findall(r"\((\d\d)-", told):
+            builders[int(before)].append(number(path))
+    nobody = [n for n, builds in builders.items() if n > 7 and n < 20 and not builds]
+    *first, last = map(str, nobody)
+    assert f"no chapter builds on {', '.join(first)} or {last}, and only 13\nbuilds on 9;" in TEXT
+    assert builders[9] == [13]
+
+
 def test_every_chapter_with_a_check_has_two_misunderstandings():
-    sections = re.findall(r"^### Chapter (\d+).*\n((?:(?!##).*\n?)*)", TEXT, re.MULTILINE)
+    sections = re.findall(r"^## Chapter (\d+).*\n((?:(?!##).*\n?)*)", MISTAKES, re.MULTILINE)
     shown = {int(number): len(re.findall(r"^check_", text, re.M)) for number, text in sections}
     assert set(shown) == {int(path.stem[:2]) for path in NUMBERED}
     assert min(shown.values()) >= 2

@@ -1,4 +1,4 @@
-"""The guide's page on assignments: its commands, paths, figures and examples are what there is."""
+"""The guide's pages on assignments: commands, paths, figures and examples are what there is."""
 
 import re
 from pathlib import Path
@@ -14,10 +14,17 @@ from attention.checks import check_split_heads, splitting
 from tools.check import STEPS
 
 ROOT = Path(__file__).parents[2]
-GUIDES = [ROOT / "book" / name for name in ("for-instructors.md", "assignments.md")]
-TEXT = GUIDES[1].read_text("utf-8")
+PAGES = (
+    "for-instructors.md",
+    "assignments.md",
+    "misunderstandings.md",
+    "changing-assignments.md",
+    "marked-by-hand.md",
+)
+GUIDES = [ROOT / "book" / name for name in PAGES]
+TEXT, CHANGING = (GUIDES[index].read_text("utf-8") for index in (1, 3))
 ASSIGNMENTS = sorted(SOURCE.glob("*/*.ipynb"))
-EXAMPLES = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+EXAMPLES = re.findall(r"```python\n(.*?)```", CHANGING, re.DOTALL)
 COMMANDS = [
     command.replace("\\\n", " ")
     for guide in GUIDES
@@ -60,7 +67,7 @@ def test_every_file_that_is_named_exists(guide):
 
 def test_the_limits_are_those_of_the_kernel():
     assert f"run for {CELL_SECONDS} seconds and a notebook for {NOTEBOOK_SECONDS};" in TEXT
-    assert f"more than {FOLDER // 2**20} MB\nor {ENTRIES:,} files into its folder" in TEXT
+    assert f"more than {FOLDER // 2**20} MB\nor {ENTRIES:,} files into its folder" in CHANGING
 
 
 def test_the_example_of_an_assignment_runs():

@@ -53,8 +53,8 @@ def test_no_question_and_no_mistake_is_overlooked():
             int(number) for number in re.findall(r"^\*\*(\d+)\.\*\*", questions, re.MULTILINE)
         ]
         assert list(chapter_questions(chapter)) == numbers == [*range(1, len(numbers) + 1)]
-    guide = (BOOK / "for-instructors.md").read_text("utf-8")
-    checks = re.findall(r"^check_\w+\(", guide, re.MULTILINE)
+    page = (BOOK / "misunderstandings.md").read_text("utf-8")
+    checks = re.findall(r"^check_\w+\(", page, re.MULTILINE)
     assert sum(map(len, mistakes().values())) == len(checks)
 
 
@@ -69,6 +69,11 @@ def test_there_are_enough_of_each_kind(bank, questions):
     assert all(5 <= len(chapter.questions) <= 8 for chapter in bank)
     assert sum(bool(question.several) for question in questions) >= 10
     assert sum(question.answer is not None for question in questions) >= 20
+
+
+def test_the_guide_says_how_many_there_are(questions):
+    page = (BOOK / "assignments.md").read_text("utf-8")
+    assert f"\n{len(questions)} questions on {len(CHAPTERS)} chapters." in page
 
 
 def test_names_and_titles_are_unique(questions):

@@ -60,8 +60,8 @@ def not_scaled(query, key, value, mask=None):
 
 
 @BANK.mistake(
-    "The scores are divided by d_key instead of its root, or by the root twice. That makes all "
-    "weights nearly equal.",
+    "The scores are divided by d_key instead of its root, or by the root twice. That makes the "
+    "weights more equal than they should be.",
     "The dot product's variance is d_key, so its standard deviation is the root: divide once by "
     "`math.sqrt(d_key)`.",
     largest,

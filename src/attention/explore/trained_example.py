@@ -8,10 +8,8 @@ import torch
 
 from attention.example import RunningExample, running_example
 from attention.masks import padding_mask
-from attention.trained.grammar import ALONE, PARTICIPLES, VERBS, VOCABULARY, find_verb
+from attention.trained.grammar import ALL_VERBS, find_verb
 from attention.trained.model import WhoAndWhom
-
-ALL_VERBS = [*VERBS, *PARTICIPLES, *ALONE]
 
 
 def trained_example(d_model: int, n_heads: int, sentences: Sequence[str]) -> RunningExample:
@@ -21,7 +19,9 @@ def trained_example(d_model: int, n_heads: int, sentences: Sequence[str]) -> Run
 
 
 @torch.no_grad()
-def answered(tokens: list[str], model: WhoAndWhom) -> dict[str, Any]:
+def answered(
+    tokens: list[str], model: WhoAndWhom, verbs: Sequence[str] = ALL_VERBS
+) -> dict[str, Any]:
     """What the model answers at a sentence's verb, and what each head looks at.
 
     The names are those that `arcs.js` draws by.
@@ -29,10 +29,11 @@ def answered(tokens: list[str], model: WhoAndWhom) -> dict[str, Any]:
     Args:
         tokens: a sentence with a verb that the model knows.
         model: it is left as it is.
+        verbs: those that it knows, the book's unless given.
     """
     model = copy.deepcopy(model).double()
-    token_ids, verb = VOCABULARY.encode_batch([tokens]), find_verb(tokens)
-    mask = padding_mask(token_ids, VOCABULARY.pad_id)
+    token_ids, verb = model.vocabulary.encode_batch([tokens]), find_verb(tokens, verbs)
+    mask = padding_mask(token_ids, model.vocabulary.pad_id)
     output, weights = model.attention(model.embed(token_ids), mask=mask)
     who, whom = model.read(output, torch.tensor([verb]))
     return {
@@ -41,6 +42,6 @@ def answered(tokens: list[str], model: WhoAndWhom) -> dict[str, Any]:
         "weights": weights[0],
         "who": who.softmax(-1)[0],
         "whom": whom.softmax(-1)[0],
-        "verbs": ALL_VERBS,
-        "vocabulary": list(VOCABULARY.tokens),
+        "verbs": list(verbs),
+        "vocabulary": list(model.vocabulary.tokens),
     }

@@ -1,13 +1,16 @@
 """The trained model at work: a sentence, what each head looks at from its verb, and the answers."""
 
+from typing import NamedTuple
+
 from attention.explore.controls import D_MODELS, N_HEADS, size_sliders
-from attention.explore.explorer import Explorer, Frame, explorer, page_weights
-from attention.explore.trained_example import ALL_VERBS, answered
+from attention.explore.explorer import SENTENCE, Explorer, Frame, explorer, page_weights
+from attention.explore.trained_example import answered
 from attention.plots import Picture, plot_heads
 from attention.text import tokenize
-from attention.trained.grammar import PARTICIPLES, PLACES, find_verb
+from attention.trained.grammar import ALL_VERBS, PARTICIPLES, PLACES, Sentence, encode, find_verb
+from attention.trained.model import WhoAndWhom
 from attention.trained.stored import load_trained, measured, stored
-from attention.trained.training import RECIPES
+from attention.trained.training import RECIPES, Draw, Head, accuracy, new_sentences, roles
 
 GRAMMARS = {
     (False, False): "active",
@@ -16,13 +19,30 @@ GRAMMARS = {
 }
 
 
-def who_and_whom_explorer(sentence: str = "a dog chased the red ball") -> Explorer:
+class Shown(NamedTuple):
+    """A model, what was measured of it, and words that it never met in training."""
+
+    model: WhoAndWhom
+    accuracy: float
+    roles: list[Head]
+    grammar: str
+    unmet: tuple[str, ...]
+
+
+def who_and_whom_explorer(
+    sentence: str = "a dog chased the red ball",
+    *,
+    model: WhoAndWhom | None = None,
+    draw: Draw | None = None,
+) -> Explorer:
     """Explore who did what to whom: the trained model's heads, drawn over the words of a sentence.
 
     A text field takes a sentence of the reader's own, and every head can be switched off.
 
     Args:
-        sentence: what it starts with; its words are in the model's vocabulary.
+        sentence: what it starts with, with a verb that the model knows.
+        model: one that `train` returned, to be shown in the place of the stored ones.
+        draw: draws the sentences of this model, as for `train`. It is measured on 4,000 new ones.
 
     Returns:
         The explorer, with controls ``d_model`` and ``n_heads``.
@@ -31,24 +51,31 @@ def who_and_whom_explorer(sentence: str = "a dog chased the red ball") -> Explor
         ValueError: the sentence has no verb that the model knows.
     """
     tokens = tokenize(sentence)
-    if find_verb(tokens) is None:
+    if model is None:
+        shown, pairs, verbs, reads = book_model, stored(), ALL_VERBS, SENTENCE
+        sizes = size_sliders(D_MODELS, N_HEADS)
+    else:
+        d_model, n_heads = model.attention.d_model, model.attention.n_heads
+        new = new_sentences(d_model, draw=draw)
+        own = own_model(model, new)
+        shown, pairs = lambda d_model, n_heads: own, [(d_model, n_heads)]
+        verbs = tuple(dict.fromkeys(each.tokens[each.verb] for each in new))
+        reads = SENTENCE._replace(placeholder=sentence, vocabulary=list(model.vocabulary.tokens))
+        sizes = size_sliders([d_model], [n_heads])
+    if find_verb(tokens, verbs) is None:
         raise ValueError(
             f"the sentence has no verb that the model knows: {sentence!r}; "
-            f"it knows {', '.join(ALL_VERBS)}"
+            f"it knows {', '.join(verbs)}"
         )
 
     def frame(d_model: int, n_heads: int) -> Frame:
-        answer = answered(tokens, load_trained(d_model, n_heads))
-        accuracy, roles = measured(d_model, n_heads)
-        recipe = RECIPES[d_model]
-        passive = () if recipe.passive else ("was", "by", *PARTICIPLES)
-        places = () if recipe.places else ("near", *PLACES)
+        one = shown(d_model, n_heads)
         return {
-            **answer,
-            "accuracy": accuracy,
-            "roles": [list(head) for head in roles],
-            "grammar": GRAMMARS[recipe.passive, recipe.places],
-            "unmet": [*passive, *places],  # words that training at this width never drew
+            **answered(tokens, one.model, verbs),
+            "accuracy": one.accuracy,
+            "roles": [list(head) for head in one.roles],
+            "grammar": one.grammar,
+            "unmet": list(one.unmet),
         }
 
     def still(frame: Frame) -> Picture:
@@ -61,14 +88,34 @@ def who_and_whom_explorer(sentence: str = "a dog chased the red ball") -> Explor
             "it is done to.",
         )
 
-    return explorer(
+    made = explorer(
         "who_and_whom",
-        size_sliders(D_MODELS, N_HEADS),
+        sizes,
         frame,
         still,
         models={
-            f"{d_model},{n_heads}": page_weights(load_trained(d_model, n_heads), reads_out=True)
-            for d_model, n_heads in stored()
+            f"{d_model},{n_heads}": page_weights(shown(d_model, n_heads).model, reads_out=True)
+            for d_model, n_heads in pairs
         },
         modules=["arcs"],
+        reads=reads,
     )
+    if model is not None:  # the sentences to try are the book's
+        made.add_class("own-model")
+        made.view._css += ".own-model .explorer-view .ready { display: none; }"
+    return made
+
+
+def book_model(d_model: int, n_heads: int) -> Shown:
+    """One of the stored models."""
+    model, recipe = load_trained(d_model, n_heads), RECIPES[d_model]
+    passive = () if recipe.passive else ("was", "by", *PARTICIPLES)
+    places = () if recipe.places else ("near", *PLACES)
+    grammar = GRAMMARS[recipe.passive, recipe.places]
+    return Shown(model, *measured(d_model, n_heads), grammar, (*passive, *places))
+
+
+def own_model(model: WhoAndWhom, new: list[Sentence]) -> Shown:
+    """A model of the caller's, measured on new sentences of its own."""
+    right = accuracy(model, encode(new, model.vocabulary)).both
+    return Shown(model, right, roles(model, new), "your own grammar", ())

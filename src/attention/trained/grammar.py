@@ -8,6 +8,7 @@ and whom; what a noun means does not, and balls chase dogs as often as dogs chas
 """
 
 import random
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -33,6 +34,7 @@ VERBS = {
 }  # fmt: skip
 PARTICIPLES = tuple(participle for verb, participle in VERBS.items() if participle != verb)
 ALONE = ("sing", "sleep", "run")  # verbs with nobody whom it is done to
+ALL_VERBS = (*VERBS, *PARTICIPLES, *ALONE)
 TIMES = ("dawn", "night", "noon")
 NOBODY = "nobody"
 SMALL = ("the", "a", "an", "was", "by", "near", "at", ".")
@@ -138,11 +140,15 @@ def draw_sentences(count: int, *, passive: bool, places: bool, seed: int) -> lis
     return [draw_sentence(rng, passive=passive, places=places) for _ in range(count)]
 
 
-def encode(sentences: list[Sentence]) -> Batch:
+def encode(sentences: list[Sentence], vocabulary: Vocabulary = VOCABULARY) -> Batch:
     """Look up the ids of the words and of the answers, (batch, seq) and (batch,).
 
     Args:
         sentences: as `draw_sentences` returns them.
+        vocabulary: the words that a model knows, the book's unless given.
+
+    Raises:
+        ValueError: an answer is not in the vocabulary.
 
     Source:
         This book's own.
@@ -154,19 +160,25 @@ def encode(sentences: list[Sentence]) -> Batch:
         (torch.Size([3, 6]), tensor([2, 3, 1]))
     """
     who, whom = zip(*(sentence.answers for sentence in sentences), strict=True)
+    if missing := {*who, *whom} - vocabulary.ids.keys():
+        raise ValueError(
+            f"the vocabulary lacks {', '.join(map(repr, sorted(missing)))}, answers of these "
+            f"sentences; give one with every noun that is drawn, and {NOBODY!r} where whom is None"
+        )
     return Batch(
-        VOCABULARY.encode_batch([sentence.tokens for sentence in sentences]),
+        vocabulary.encode_batch([sentence.tokens for sentence in sentences]),
         torch.tensor([sentence.verb for sentence in sentences]),
-        torch.tensor([VOCABULARY.ids[word] for word in who]),
-        torch.tensor([VOCABULARY.ids[word] for word in whom]),
+        torch.tensor([vocabulary.ids[word] for word in who]),
+        torch.tensor([vocabulary.ids[word] for word in whom]),
     )
 
 
-def find_verb(tokens: list[str]) -> int | None:
+def find_verb(tokens: list[str], verbs: Sequence[str] = ALL_VERBS) -> int | None:
     """Find the place of the first verb among the words of a sentence; None where there is none.
 
     Args:
         tokens: the words, seq of them.
+        verbs: those to look for, the book's unless given.
 
     Source:
         This book's own.
@@ -176,5 +188,4 @@ def find_verb(tokens: list[str]) -> int | None:
         >>> find_verb(["the", "cat", "saw", "the", "other", "cat"])
         2
     """
-    verbs = {*VERBS, *VERBS.values(), *ALONE}
     return next((i for i, token in enumerate(tokens) if token in verbs), None)

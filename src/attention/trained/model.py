@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from attention.embedding import SinusoidalPositionalEncoding, TokenEmbedding
 from attention.masks import padding_mask
 from attention.multihead import MultiHeadAttention
+from attention.text import Vocabulary
 from attention.trained.grammar import LONGEST, VOCABULARY
 
 
@@ -33,6 +34,7 @@ class WhoAndWhom(nn.Module):
 
     Args:
         d_model, n_heads: as in `MultiHeadAttention`.
+        vocabulary: the words that it knows, the book's unless given.
 
     Source:
         This book's own.
@@ -46,10 +48,11 @@ class WhoAndWhom(nn.Module):
         (True, torch.Size([3, 2]))
     """
 
-    def __init__(self, d_model: int, n_heads: int) -> None:
+    def __init__(self, d_model: int, n_heads: int, vocabulary: Vocabulary = VOCABULARY) -> None:
         super().__init__()
-        vocab_size = len(VOCABULARY)
-        self.embedding = TokenEmbedding(vocab_size, d_model, pad_id=VOCABULARY.pad_id)
+        self.vocabulary = vocabulary
+        vocab_size = len(vocabulary)
+        self.embedding = TokenEmbedding(vocab_size, d_model, pad_id=vocabulary.pad_id)
         self.positional_encoding = SinusoidalPositionalEncoding(d_model, LONGEST)
         self.attention = MultiHeadAttention(d_model, n_heads)
         self.to_who = nn.Linear(d_model, vocab_size)
@@ -84,6 +87,6 @@ class WhoAndWhom(nn.Module):
             token_ids: (batch, seq), at most `LONGEST` tokens, padded.
             verb: (batch,), the place of each sentence's verb.
         """
-        mask = padding_mask(token_ids, VOCABULARY.pad_id)
+        mask = padding_mask(token_ids, self.vocabulary.pad_id)
         output, weights = self.attention(self.embed(token_ids), mask=mask)
         return Answer(*self.read(output, verb), weights)

@@ -27,7 +27,10 @@ from attention.explore import (
     writing_explorer,
 )
 from attention.masks import padding_mask
-from attention.trained.grammar import VOCABULARY
+from attention.text import Vocabulary
+from attention.trained.grammar import VOCABULARY, Sentence
+from attention.trained.stored import load_trained
+from attention.trained.training import train
 
 EXPLORERS = [getattr(attention.explore, name) for name in attention.explore.__all__]
 SENTENCES = ["the old king drew a boat", "dogs sleep"]
@@ -83,6 +86,33 @@ def test_who_and_whom_takes_a_sentence():
     with pytest.raises(ValueError, match="the sentence has no verb that the model knows"):
         who_and_whom_explorer("the old queen")
     assert weights.sum(-1).tolist() == pytest.approx([1.0, 1.0])
+
+
+def test_who_and_whom_takes_a_model_of_another_language():
+    def draw(rng):
+        who, whom = rng.choice(["mao", "gou"]), rng.choice(["yu", "niao"])
+        return Sentence([who, whom, rng.choice(["chi", "kan"])], verb=2, who=0, whom=1)
+
+    vocabulary = Vocabulary([["mao", "gou", "yu", "niao", "chi", "kan"]])
+    model = train(8, 2, seed=0, steps=150, draw=draw, vocabulary=vocabulary)
+    explorer = who_and_whom_explorer("gou yu kan", model=model, draw=draw)
+    assert options(explorer, "d_model") == ["8"] and options(explorer, "n_heads") == ["2"]
+    held = frame(explorer, d_model="8", n_heads="2")
+    best = [stored(explorer, held[question]).argmax().item() for question in ("who", "whom")]
+    assert vocabulary.decode(best) == ["gou", "yu"] and held["verb"] == 2
+    assert sorted(held["verbs"]) == ["chi", "kan"] and held["accuracy"] == 1.0
+    assert held["vocabulary"] == explorer.view.reads["vocabulary"] == list(vocabulary.tokens)
+    assert list(explorer.view.models) == ["8,2"]
+    with pytest.raises(ValueError, match=r"no verb that the model knows: 'a dog .* it knows "):
+        who_and_whom_explorer(model=model, draw=draw)
+
+
+def test_the_sentences_to_try_are_hidden_from_another_model_alone():
+    book = who_and_whom_explorer()
+    own = who_and_whom_explorer(model=load_trained(8, 2))
+    assert "own-model" in own._dom_classes and "own-model" not in book._dom_classes
+    assert ".own-model" in own.view._css and ".own-model" not in book.view._css
+    assert frame(own, d_model="8", n_heads="2")["accuracy"] > 0.99
 
 
 def options(explorer, name):

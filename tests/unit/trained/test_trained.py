@@ -10,7 +10,7 @@ import sys
 import pytest
 import torch
 
-from attention import SENTENCES, split_heads, tokenize
+from attention import SENTENCES, Vocabulary, split_heads, tokenize
 from attention.trained import checkpoints
 from attention.trained.grammar import (
     ALONE,
@@ -20,6 +20,7 @@ from attention.trained.grammar import (
     PARTICIPLES,
     VERBS,
     VOCABULARY,
+    Sentence,
     draw_sentence,
     draw_sentences,
     encode,
@@ -82,6 +83,34 @@ def test_a_batch_holds_the_answers():
         answers = VOCABULARY.decode([batch.who[i].item(), batch.whom[i].item()])
         assert answers == list(sentence.answers)
         assert VOCABULARY.decode(batch.token_ids[i])[: len(sentence.tokens)] == sentence.tokens
+
+
+def meow(rng):
+    """A sentence of another language: the verb comes last."""
+    who, whom = rng.choice(["mao", "gou"]), rng.choice(["yu", "niao"])
+    return Sentence([who, whom, rng.choice(["chi", "kan"])], verb=2, who=0, whom=1)
+
+
+def test_a_model_can_have_another_language():
+    new = new_sentences(draw=meow)
+    assert len(new) == 4000 and new == new_sentences(draw=meow)
+    vocabulary = Vocabulary(sentence.tokens for sentence in new)
+    model = train(8, 2, seed=0, steps=300, draw=meow, vocabulary=vocabulary)
+    assert model.vocabulary is vocabulary and model.to_who.out_features == len(vocabulary) == 8
+    batch = encode(new, vocabulary)
+    assert vocabulary.decode(batch.who[:3]) == [sentence.tokens[0] for sentence in new[:3]]
+    assert accuracy(model, batch).both > 0.95
+    assert accuracy(without_head(model, 0), batch) != accuracy(model, batch)
+    assert all(0 < share < 1 for head in roles(model, new) for share in head)
+    assert find_verb(new[0].tokens, ["chi", "kan"]) == 2 and find_verb(new[0].tokens) is None
+
+
+def test_a_vocabulary_without_the_answers_is_refused():
+    new = [meow(random.Random(0)), Sentence(["mao", "chi"], 1, 0, None)]
+    with pytest.raises(ValueError, match=r"the vocabulary lacks '\w+', 'mao', .* every noun"):
+        encode(new)
+    with pytest.raises(ValueError, match=r"lacks 'nobody', .* and 'nobody' where whom is None"):
+        encode(new, Vocabulary(sentence.tokens for sentence in new))
 
 
 @pytest.mark.parametrize(("d_model", "n_heads"), stored())
