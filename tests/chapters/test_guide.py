@@ -89,6 +89,11 @@ def test_the_minutes_at_home_are_those_of_chapters_and_assignments():
         assert len(set(handed_out)) == len(handed_out)
 
 
+def test_no_heading_stands_in_a_fold():
+    assert "</details>" in TEXT
+    assert not re.search(r"</details>\n[^\n]", TEXT)
+
+
 def test_what_can_be_left_out():
     builders = {n: [] for n in range(1, 21)}
     for path in NUMBERED:
