@@ -61,6 +61,7 @@ TASK = Task(
     BANK,
     cases,
     {"output": "batch heads query d_value", "weights": "batch heads query key"},
+    first_is_enough=True,
 )
 NOTHING_TO_SEE = (
     "A note: a query that may attend to nothing gets NaN from you, the softmax of -inf alone. The "

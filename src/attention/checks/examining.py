@@ -31,6 +31,7 @@ class Task:
     cases: draws the inputs.
     parts: the tensors it returns, with their axes: {"weights": "batch heads query key"}.
     changing: the message where two calls with the same inputs differ.
+    first_is_enough: whether the parts after the first may be left out, as attention's weights may.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Task:
     cases: Callable[[Numbers], list[Case]]
     parts: dict[str, str]
     changing: str = CHANGING
+    first_is_enough: bool = False
 
 
 def examine(task: Task, function: Callable, seed: int) -> Result:
@@ -55,6 +57,8 @@ def examine(task: Task, function: Callable, seed: int) -> Result:
             yours = learners_outcome(function, case, list(task.parts), task.changing)
             if not (yours.parts and all(map(same, yours.parts, right.parts))):
                 failures.append((case, yours, right))
+            elif len(yours.parts) < len(task.parts) and not task.first_is_enough:
+                failures.append((case, Outcome(message=half_of(task, len(yours.parts))), right))
             elif any(part.dtype == torch.float64 for part in yours.parts):
                 notes = (FLOAT64,)
         if not failures:
@@ -67,6 +71,15 @@ def examine(task: Task, function: Callable, seed: int) -> Result:
             failure = failures[0]
         paragraphs = tuple(explanation(task, *failure, named))
     return Result(check, False, paragraphs, tuple(mistake.name for mistake in named))
+
+
+def half_of(task: Task, came: int) -> str:
+    """What to say where the first parts are right and the others did not come back."""
+    names = list(task.parts)
+    right, due = (" and ".join(some) for some in (names[:came], names[came:]))
+    verbs = "is" if came == 1 else "are", "is" if came == len(names) - 1 else "are"
+    owed = f"it must return ({', '.join(names)})"
+    return f"Your {right} {verbs[0]} right. What is missing {verbs[1]} {due}: {owed}."
 
 
 def explanation(

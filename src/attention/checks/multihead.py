@@ -67,6 +67,7 @@ TASK = Task(
     "In evaluation mode nothing may be drawn at random. Dropout is left on: `F.dropout(weights, p, "
     "training=self.training)`, or nn.Dropout in `__init__`. Or a layer besides the four has "
     "weights of its own.",
+    first_is_enough=True,
 )
 
 

@@ -55,6 +55,17 @@ def not_shared_anew(weights, values):
 
 
 @BANK.mistake(
+    "The formula lacks its divisor. Without the key the weights that are left sum to 1 minus its "
+    "weight, and no longer to 1.",
+    "Divide by that sum: `weights / (1 - weights)` in the place of `weights`.",
+)
+def not_divided_by_the_rest(weights, values):
+    apart = (values[:, None] - (weights @ values)[:, :, None]).norm(dim=-1)
+    change = weights * apart
+    return change, agreement(change, weights)
+
+
+@BANK.mistake(
     "The softmax is taken a second time. A weight of 0 becomes e⁰ = 1 in it, so the key is back, "
     "and all weights are nearly equal.",
     "The weights are shares already: divide by their new sum.",

@@ -484,14 +484,38 @@ def test_remove_each():
         weights[..., 0] = 0.0
         return (weights @ values - output).norm(dim=-1)
 
+    def by_formula(weights, values):
+        output = weights @ values
+        change = weights * (values[:, None] - output[:, :, None]).norm(dim=-1)
+        return change, (change.argmax(-1) == weights.argmax(-1)).float().mean(-1)
+
     for function, name in (
         (kept, "not_shared_anew"),
+        (by_formula, "not_divided_by_the_rest"),
         (signed, "signs_left_in"),
         (of_all_heads, "averaged_over_everything"),
     ):
         for seed in range(3):
             assert checks.check_remove_each(function, seed=seed).mistakes == (name,)
     assert "changed in place" in checks.check_remove_each(in_place).paragraphs[0]
+
+
+@pytest.mark.parametrize("task", [remove_each.TASK, join_parts.TASK], ids=lambda task: task.name)
+def test_half_an_answer_does_not_pass(task):
+    first, *rest = task.parts
+    for cut in (
+        lambda parts: parts[0],
+        lambda parts: parts[:1],
+        lambda parts: (parts[0], *(None for _ in rest)),
+        lambda parts: parts[:-1],
+    ):
+        result = examine(task, lambda *inputs, cut=cut: cut(task.right(*inputs)), 0)
+        assert not result.passed
+        assert result.mistakes == ()
+        assert result.paragraphs[0].startswith(f"Your {first} ")
+        assert f"it must return ({', '.join(task.parts)})" in result.paragraphs[0]
+    wrong = examine(task, lambda *inputs: task.right(*inputs)[0] + 1, 0)
+    assert "the first entry" in wrong.paragraphs[0]
 
 
 def test_delta_write():
