@@ -66,11 +66,14 @@ WRAPPED = """
 }
 """
 
-# What is printed: its columns, the size of its letters, and whether they go over the edge.
+# What is printed: the columns of the lines that may not wrap, the size of the letters, and whether
+# they go over the edge.
 PRINTED = """
 () => [...document.querySelectorAll("article .cell_output .highlight pre")]
   .filter(output => output.checkVisibility()).map(output => ({
-    columns: Number(output.style.getPropertyValue("--columns")),
+    columns: Math.max(...output.textContent.split("\\n").map(line => line.length).filter(
+      length => ![...output.querySelectorAll(".hang")].some(
+        hung => hung.textContent.length === length))),
     letters: parseFloat(getComputedStyle(output).fontSize),
     scrolls: output.scrollWidth > output.clientWidth,
     text: output.textContent,
