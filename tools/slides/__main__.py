@@ -13,7 +13,7 @@ from html import escape
 from importlib.resources import files
 from pathlib import Path
 
-from tools.built_pages import navigation, read
+from tools.built_pages import Book, open_book, read
 from tools.offline import LICENCES, NAME, PAGES, ROOT
 from tools.slides.deck import make_slides
 from tools.zips import write_zip
@@ -64,8 +64,7 @@ def write_slides(pages: Path, target: Path) -> dict[str, int]:
         FileNotFoundError: there are no built pages in the folder.
         ValueError: a chapter puts nothing on a slide.
     """
-    if not (pages / "index.html").is_file():
-        raise FileNotFoundError(f"there are no built pages in {pages}: run `make book` first")
+    book = open_book(pages)
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(OWN, target)
     for name in REVEAL_FILES:
@@ -75,26 +74,24 @@ def write_slides(pages: Path, target: Path) -> dict[str, int]:
     for name in LICENCES:
         shutil.copy(ROOT / name, target)
 
-    start = read(pages / "index.html")
     counts, decks = {}, ""
-    for _, chapters in navigation(start):
+    for _, chapters in book.parts:
         for stem, name in chapters.items():
             if stem[0].isdigit():
-                counts[stem] = write_deck(pages, stem, target)
+                counts[stem] = write_deck(book, stem, target)
                 decks += f'<li><a href="{stem}.html">{name}</a></li>\n'
-    book = start.title.get_text()
-    first = FIRST.format(title=f"{escape(book)}: slides", decks=decks)
-    write_page(target / "index.html", start.html["lang"], book, SCRIPTS, first)
+    first = FIRST.format(title=f"{escape(book.title)}: slides", decks=decks)
+    write_page(target / "index.html", book.language, book.title, SCRIPTS, first)
     copy_what_they_name(pages, target)
     return counts
 
 
-def write_deck(pages: Path, stem: str, target: Path) -> int:
-    page = read(pages / f"{stem}.html")
+def write_deck(book: Book, stem: str, target: Path) -> int:
+    page = read(book.pages / f"{stem}.html")
     slides = make_slides(page)
     host = "".join(f"{script}\n" for script in page.select("script[data-saved]"))
     title = page.title.get_text()
-    write_page(target / f"{stem}.html", page.html["lang"], title, SCRIPTS + host, "".join(slides))
+    write_page(target / f"{stem}.html", book.language, title, SCRIPTS + host, "".join(slides))
     return len(slides)
 
 
