@@ -52,24 +52,19 @@ def difference(parts: dict[str, str], yours: tuple, right: tuple) -> str:
     if mine.dtype == torch.bool:
         return f"{text}."
     most = (mine - due).abs().max().item()
-    return f"{text}, by {counted(most) or f'{most:.2g}'} at most."
+    return f"{text}, by {f'{most:,}' if isinstance(most, int) else f'{most:.2g}'} at most."
 
 
 def in_digits(a: float, b: float) -> tuple[str, str]:
     """Two numbers with two decimals, or as many as it takes to tell them apart."""
     if isinstance(a, bool):
         return str(a), str(b)
+    if isinstance(a, int):  # a count
+        return f"{a:,}", f"{b:,}"
     if not (math.isfinite(a) and math.isfinite(b)):
         return f"{a:.3g}", f"{b:.3g}"
-    if counted(a) and counted(b):
-        return counted(a), counted(b)
     for decimals in range(2, 8):
         texts = tuple(f"{round(x, decimals) + 0.0:.{decimals}f}" for x in (a, b))  # no -0.00
         if texts[0] != texts[1]:
             break
     return texts
-
-
-def counted(x: float) -> str:
-    """A large whole number as one counts, "36,162"; nothing for others."""
-    return f"{int(x):,}" if math.isfinite(x) and abs(x) >= 1000 and x == int(x) else ""

@@ -99,6 +99,31 @@ def taken_as_undivided(max_a, sum_a, out_a, max_b, sum_b, out_b):
 
 
 @BANK.mistake(
+    "The sums are missing from your output: it is an average whose weights are the two factors "
+    "alone, so a part of one key counts as much as a part of a thousand.",
+    "Multiply each factor by its sum: `sum_a * (max_a - maximum).exp()`, and so for b.",
+)
+def averaged_by_factors(max_a, sum_a, out_a, max_b, sum_b, out_b):
+    maximum, a, b = rescaled(max_a, sum_a, max_b, sum_b)
+    reference = finite(maximum)
+    factors = (max_a - reference).exp(), (max_b - reference).exp()
+    return maximum, a + b, average(factors[0], out_a, factors[1], out_b)
+
+
+@BANK.mistake(
+    "The sums are missing from your output: each part is scaled by its factor alone, and nothing "
+    "is divided.",
+    "Weight each part by `sum_a * (max_a - maximum).exp()`, and so for b, and divide by the sum of "
+    "these two.",
+)
+def added_by_factors(max_a, sum_a, out_a, max_b, sum_b, out_b):
+    maximum, a, b = rescaled(max_a, sum_a, max_b, sum_b)
+    reference = finite(maximum)
+    parts = (max_a - reference).exp()[:, None] * out_a + (max_b - reference).exp()[:, None] * out_b
+    return maximum, a + b, parts
+
+
+@BANK.mistake(
     "The output is not divided at the end: it is a weighted sum of values, not their average.",
     "Divide by the new sum: `/ total[:, None]`.",
 )

@@ -101,6 +101,15 @@ def over_the_groups(weight, n_heads, n_kv_heads):
 
 
 @BANK.mistake(
+    "The two sizes stand in each other's place, (group, n_kv_heads, d_key): each of your means "
+    "runs over n_kv_heads heads, and there are as many means as a group has heads.",
+    "Swap them: (n_kv_heads, group, d_key, d_in), and average over axis 1.",
+)
+def sizes_swapped(weight, n_heads, n_kv_heads):
+    return by_group(weight, n_heads, n_heads // n_kv_heads).mean(dim=1).flatten(0, 1)
+
+
+@BANK.mistake(
     "All heads are averaged into one. That is multi-query attention, n_kv_heads = 1, whatever is "
     "asked for.",
     "Average within each group: `unflatten` the rows into (n_kv_heads, group, d_key) first.",

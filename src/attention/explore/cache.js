@@ -13,7 +13,7 @@ const wrong = ({ signs, right }) => signs.findIndex((sign, i) => sign !== right[
 export default explorer({
   status(frame, at) {
     const held = BYTES * perToken(frame) * at.length;
-    return `${at.attention} · length ${at.length} · ${perToken(frame)} numbers for each sign · ${thousands.format(held)} bytes of the ${thousands.format(frame.nbytes)} reserved in use`;
+    return `${at.attention} · length ${at.length} · ${perToken(frame)} numbers for each sign · ${thousands.format(held)} bytes (reserved for all eleven: ${thousands.format(frame.nbytes)})`;
   },
 
   draw(frame, at, room) {
@@ -79,7 +79,7 @@ function bar(frame, length, room) {
   const longest = all * frame.kept.shape[0];
   const scale = (room - 2) / longest;
   const held = BYTES * perToken(frame) * length;
-  const text = `${thousands.format(held)} of ${thousands.format(all * length)} bytes: ${number((100 * held) / (all * length), 1)} %`;
+  const text = `${thousands.format(held)} bytes; multi-head ${thousands.format(all * length)}: ${number((100 * held) / (all * length), 1)} %`;
   return `<svg class="written" width="${room}" height="46" viewBox="0 0 ${room} 46" role="img" aria-label="${escape(text)}"><rect x="1" y="1" width="${held * scale}" height="20" fill="var(--plus)" fill-opacity="0.5"/><rect class="here" x="1" y="1" width="${all * length * scale}" height="20"/><text class="start" x="1" y="38">${escape(text)}</text></svg>`;
 }
 

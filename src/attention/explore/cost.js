@@ -28,7 +28,7 @@ export default explorer({
       row(`With n = ${counted(+at.n)}`, [
         panel("multiply-adds", bars({ ...look, name: `parts ${i}`, tensor: parts, rows: frame.names, column: "millions of multiply-adds" })),
         panel("numbers kept, and held", bars({ ...look, name: `held ${i}`, tensor: frame.held.at(i), rows: HELD, column: "millions of numbers" })),
-      ], "The keys and values are kept for the next token. The weights are held at a time, if they are formed at all. A group’s longest bar fills its line: compare the numbers.")
+      ], "The keys and values are kept for the next token. The weights are needed only while the layer computes; a fused kernel never holds them all. The longest bar of a group fills its line: compare the numbers.")
     );
   },
 

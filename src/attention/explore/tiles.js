@@ -22,7 +22,7 @@ export default explorer({
     const read = frame.reads.data.reduce((sum, one) => sum + one, 0) / size;
     const tiles = `${count * count} ${count > 1 ? "tiles" : "tile"} of ${size * size} ${size > 1 ? "scores" : "score"}`;
     const error = frame.errors.at(+at.query).data[after];
-    return `tile ${size} · ${tiles}, ${read} read in all · query ${at.query}, key ${at.key}${skipped ? ": skipped" : ""} · error ${number(error)}`;
+    return `tile ${size} · ${tiles}, ${read} read in all · query ${at.query}, key ${at.key}${skipped ? ": skipped" : ""} · largest difference ${number(error)}`;
   },
 
   draw(frame, at, room) {
@@ -55,11 +55,11 @@ export default explorer({
     const plain = matrix({ name: `states ${query}`, tensor: states.at(query), columns: STATE, size: 52, ...rows, paint: reached(PLAIN) });
     const beside = { rows: room >= 600 ? [] : named, high };
     const out = matrix({ name: `outputs ${query}`, tensor: outputs.at(query), size: cellSize(room, outputs.shape[2], beside.rows, { most: 33 }), columns: range(outputs.shape[2]).map(String), largest: outputs.largest, ...beside, paint: reached({}) });
-    const wrong = matrix({ name: `errors ${query}`, tensor: errors.at(query), columns: ["at most"], size: 52, largest: errors.largest, ...beside, paint: reached({}) });
+    const wrong = matrix({ name: `errors ${query}`, tensor: errors.at(query), columns: ["largest"], size: 52, largest: errors.largest, ...beside, paint: reached({}) });
     const framed = (svg) => svg.replace('<path class="outline"/>', (last) => `${outline(svg, after, high)}${last}`);
     return (
       row("The scores, as far as they were read", [panel("row: query, column: key; framed: the tile in hand; dotted: not read yet; struck through: hidden", withTiles(map, hand(frame, at), skips, at, cell), "scores")], told(frame, at)) +
-      row(`What query ${query}, “${words[query]}”, holds after each tile`, [panel("largest score, correction, sum", framed(plain)), panel("its output so far", framed(out), "output"), panel("its error", framed(wrong))], seen < count ? `Its tile of queries skips ${seen < count - 1 || size > 1 ? `keys ${seen * size} to ${seq - 1}: they lie` : `key ${seq - 1}: it lies`} in its future.` : "")
+      row(`What query ${query}, “${words[query]}”, holds after each tile`, [panel("largest score, correction, sum", framed(plain)), panel("its output so far", framed(out), "output"), panel("difference from the end", framed(wrong))], seen < count ? `Its tile of queries skips ${seen < count - 1 || size > 1 ? `keys ${seen * size} to ${seq - 1}: they lie` : `key ${seq - 1}: it lies`} in its future.` : "")
     );
   },
 
@@ -69,7 +69,7 @@ export default explorer({
     if (name === "scores") return value === -Infinity ? `Key ${c} lies in the future of query ${r}.` : `Query ${r}, “${words[r]}”, and key ${c}, “${words[c]}”: score ${number(value)}.`;
     const after = `After ${keysOf(r, size)}`;
     if (name.startsWith("states")) return `${after}: ${["the largest score so far is", "the sums before were multiplied by", "the weights, relative to the largest, sum to"][c]} ${number(value)}.`;
-    if (name.startsWith("errors")) return `${after} the output differs from the end result by ${number(value)} at most.`;
+    if (name.startsWith("errors")) return `${after} the output differs from the end result by ${number(value)} at most, in any of its ${outputs.shape[2]} numbers.`;
     const rows = outputs.at(+at.query);
     return `${after} component ${c} of the output is ${number(value)}; in the end it is ${number(rows.at(rows.shape[0] - 1).data[c])}.`;
   },
