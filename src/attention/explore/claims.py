@@ -64,8 +64,8 @@ def claims_explorer() -> Explorer:
             rows=frame["names"],
             columns=[str(d_key) for d_key in D_KEYS],
             alt="The spread of the scores, a row for each divisor and a column for each d_key from "
-            "4 to 256. Undivided it grows from 2 to 16; divided by the root of d_key it stays "
-            "at 1; divided by d_key it falls from a half to a sixteenth.",
+            "4 to 256, in times of that at 16. Undivided it grows from a half to 4; divided by the "
+            "root of d_key it stays at 1; divided by d_key it falls from 2 to a quarter.",
         )
 
     controls = {
@@ -93,10 +93,11 @@ def table(measure) -> Tensor:
 
 
 def divided() -> Claim:
+    spread = table(lambda d_key: [s.std() for s in scores(d_key)])
     return Claim(
-        "Spread of the scores, divided by …",
+        "Spread of the scores, in times of that at d_key 16; divided by …",
         DIVISORS,
-        table(lambda d_key: [s.std() for s in scores(d_key)]),
+        spread / spread[D_KEYS.index(16)],
         1.0,
         "The divisor is there to keep the spread the same at every d_key.",
         logarithmic=True,
