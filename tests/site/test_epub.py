@@ -175,6 +175,7 @@ def test_code_and_equations_are_those_of_the_pages(texts, html_folder):
         assert code == [each.get_text() for each in page("pre")], name
         equations = ["".join(each.itertext()) for each in text.iter(MATH)]
         assert equations == [each.get_text() for each in page("math")], name
+        assert all(each.get("alttext") for each in text.iter(MATH)), name
 
 
 def test_on_a_small_screen_nothing_is_wider_than_it(visit, epub_path, texts, tmp_path):
