@@ -60,7 +60,8 @@ ACCESSIBILITY = """\
 <meta property="schema:accessibilityFeature">tableOfContents</meta>
 <meta property="schema:accessibilityHazard">none</meta>
 <meta property="schema:accessibilitySummary">Every picture has a text that says what it shows, \
-equations are MathML, and nothing is told by colour alone.</meta>"""
+equations are MathML with their TeX as alternative text, \
+and nothing is told by colour alone.</meta>"""
 
 
 def write_epub(pages: Path, target: Path) -> None:

@@ -94,6 +94,18 @@ def test_aligned_equations_are_a_table():
     assert cells == [["right", "left"]] * 2
 
 
+def test_an_equation_carries_its_tex():
+    """As it was written, in one line: for an e-reader that cannot show MathML."""
+    latex = r"""
+\begin{gathered}
+a &< b \\
+\operatorname*{argmax} a
+\end{gathered}"""
+    root = ElementTree.fromstring(to_mathml(latex, display=True))
+    told = r"\begin{gathered} a &< b \\ \operatorname*{argmax} a \end{gathered}"
+    assert root.get("alttext") == told
+
+
 def test_only_mathml_core_is_left():
     matrix = r"\begin{bmatrix} 1 & 2 \\ 3 & 4 \end{bmatrix}"
     latex = matrix + r"\mathrm{T} \mathsf{T} \begin{cases} a & b \end{cases}"

@@ -28,6 +28,12 @@ DC = "{http://purl.org/dc/elements/1.1/}"
 OPS = "{http://www.idpf.org/2007/ops}"
 MATH = f"{{{epub.MATHML}}}math"
 
+WIDE_EQUATIONS = """
+() => [...document.querySelectorAll(".math-scroll")]
+  .filter(box => box.scrollWidth > box.clientWidth)
+  .map(box => box.firstElementChild.getAttribute("alttext"))
+"""
+
 
 @pytest.fixture(scope="session")
 def epub_path(html_folder, made_once):
@@ -175,6 +181,7 @@ def test_code_and_equations_are_those_of_the_pages(texts, html_folder):
         assert code == [each.get_text() for each in page("pre")], name
         equations = ["".join(each.itertext()) for each in text.iter(MATH)]
         assert equations == [each.get_text() for each in page("math")], name
+        assert all(each.get("alttext") for each in text.iter(MATH)), name
 
 
 def test_on_a_small_screen_nothing_is_wider_than_it(visit, epub_path, texts, tmp_path):
@@ -182,13 +189,15 @@ def test_on_a_small_screen_nothing_is_wider_than_it(visit, epub_path, texts, tmp
         archive.extractall(tmp_path)
     fonts = set()
     for name in texts:
-        with visit((tmp_path / "book" / name).as_uri(), width=400, height=700, offline=True) as v:
-            assert v.page.evaluate("document.documentElement.scrollWidth") <= 400, name
+        with visit((tmp_path / "book" / name).as_uri(), width=360, height=700, offline=True) as v:
             fonts |= set(
                 v.page.evaluate(
                     "document.fonts.ready.then(fonts => [...fonts].map(font => font.status))"
                 )
             )
+            assert v.page.evaluate("document.documentElement.scrollWidth") <= 360, name
+            # on e-ink nothing scrolls
+            assert v.page.evaluate(WIDE_EQUATIONS) == [], name
             v.assert_no_trouble()
     assert "loaded" in fonts and "error" not in fonts
 

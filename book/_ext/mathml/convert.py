@@ -60,14 +60,15 @@ class Untypesettable(ValueError):
 
 
 def to_mathml(latex: str, display: bool) -> str:
-    latex = STARRED_OPERATOR.sub(r"\\operatorname", ALIGNED.sub(r"\\\1{align*}", latex))
+    known = STARRED_OPERATOR.sub(r"\\operatorname", ALIGNED.sub(r"\\\1{align*}", latex))
     try:
-        markup = convert(latex.strip(), display="block" if display else "inline")
+        markup = convert(known.strip(), display="block" if display else "inline")
         root = ElementTree.fromstring(markup)
     except Exception as error:  # the errors of latex2mathml share no class of their own
         raise Untypesettable(f"{type(error).__name__} {error} in {latex}") from error
     strip_namespace(root)
     refuse_unknown(root, latex)
+    root.set("alttext", " ".join(latex.split()))  # for a reader that cannot show MathML
     join_upright_letters(root)
     functions = name_functions(root)
     for element in root.iter():

@@ -4,8 +4,8 @@ import torch
 from ipywidgets import Checkbox, SelectionSlider
 
 from attention.explore.explorer import Explorer, Frame, Reads, explorer
+from attention.explore.trained_example import tokens_with_verb
 from attention.plots import Picture, plot_heads
-from attention.text import tokenize
 from attention.trained.grammar import PARTICIPLES, VERBS
 from attention.trained.relative_clauses import (
     LONGEST,
@@ -41,12 +41,8 @@ def layer_explorer(sentence: str = "the dog saw the bird that the cat chased") -
     Raises:
         ValueError: the sentence has no verb that the models know.
     """
-    tokens = tokenize(sentence)
+    tokens = tokens_with_verb(sentence, ALL_VERBS)
     places = [place for place, token in enumerate(tokens) if token in ALL_VERBS]
-    if not places:
-        raise ValueError(
-            "the sentence has no verb that the models know; they know " + ", ".join(ALL_VERBS)
-        )
     token_ids = VOCABULARY.encode_batch([tokens])
     whole = {n_layers: load_clauses(n_layers).double() for n_layers in SEEDS}
     new = new_clauses()

@@ -8,6 +8,7 @@ import torch
 
 from attention.example import RunningExample, running_example
 from attention.masks import padding_mask
+from attention.text import tokenize
 from attention.trained.grammar import ALL_VERBS, find_verb
 from attention.trained.model import WhoAndWhom
 
@@ -16,6 +17,21 @@ def trained_example(d_model: int, n_heads: int, sentences: Sequence[str]) -> Run
     """Make the running example in float64: see `running_example` for the arguments and errors."""
     example = running_example(d_model, n_heads, sentences)
     return example._replace(x=example.x.double(), attention=example.attention.double())
+
+
+def tokens_with_verb(sentence: str, verbs: Sequence[str] = ALL_VERBS) -> list[str]:
+    """Split a sentence that has one of the verbs that a model knows.
+
+    Raises:
+        ValueError: it has none of them.
+    """
+    tokens = tokenize(sentence)
+    if find_verb(tokens, verbs) is None:
+        raise ValueError(
+            f"the sentence has no verb that the model knows: {sentence!r}; "
+            f"it knows {', '.join(verbs)}: write a sentence with one of them"
+        )
+    return tokens
 
 
 @torch.no_grad()

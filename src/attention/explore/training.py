@@ -4,9 +4,8 @@ import torch
 from ipywidgets import Dropdown, SelectionSlider
 
 from attention.explore.explorer import Explorer, Frame, explorer, page_weights
-from attention.explore.trained_example import answered
+from attention.explore.trained_example import answered, tokens_with_verb
 from attention.plots import Picture, plot_matrices
-from attention.text import tokenize
 from attention.trained.checkpoints import SEEDS, STEPS, load_checkpoint, load_losses
 
 SHOWN = (100, 200, 400, 600)  # in the static picture
@@ -22,8 +21,11 @@ def training_explorer(sentence: str = "a dog chased the red ball") -> Explorer:
 
     Returns:
         The explorer, with controls ``step`` and ``seed``.
+
+    Raises:
+        ValueError: the sentence has no verb that the model knows.
     """
-    tokens = tokenize(sentence)
+    tokens = tokens_with_verb(sentence)
     checkpoints = {(seed, step): load_checkpoint(seed, step) for seed in SEEDS for step in STEPS}
     losses = {seed: load_losses(seed) for seed in SEEDS}
 

@@ -4,10 +4,9 @@ from typing import NamedTuple
 
 from attention.explore.controls import D_MODELS, N_HEADS, size_sliders
 from attention.explore.explorer import SENTENCE, Explorer, Frame, explorer, page_weights
-from attention.explore.trained_example import answered
+from attention.explore.trained_example import answered, tokens_with_verb
 from attention.plots import Picture, plot_heads
-from attention.text import tokenize
-from attention.trained.grammar import ALL_VERBS, PARTICIPLES, PLACES, Sentence, encode, find_verb
+from attention.trained.grammar import ALL_VERBS, PARTICIPLES, PLACES, Sentence, encode
 from attention.trained.model import WhoAndWhom
 from attention.trained.stored import load_trained, measured, stored
 from attention.trained.training import RECIPES, Draw, Head, accuracy, new_sentences, roles
@@ -50,7 +49,6 @@ def who_and_whom_explorer(
     Raises:
         ValueError: the sentence has no verb that the model knows.
     """
-    tokens = tokenize(sentence)
     if model is None:
         shown, pairs, verbs, reads = book_model, stored(), ALL_VERBS, SENTENCE
         sizes = size_sliders(D_MODELS, N_HEADS)
@@ -62,11 +60,7 @@ def who_and_whom_explorer(
         verbs = tuple(dict.fromkeys(each.tokens[each.verb] for each in new))
         reads = SENTENCE._replace(placeholder=sentence, vocabulary=list(model.vocabulary.tokens))
         sizes = size_sliders([d_model], [n_heads])
-    if find_verb(tokens, verbs) is None:
-        raise ValueError(
-            f"the sentence has no verb that the model knows: {sentence!r}; "
-            f"it knows {', '.join(verbs)}"
-        )
+    tokens = tokens_with_verb(sentence, verbs)
 
     def frame(d_model: int, n_heads: int) -> Frame:
         one = shown(d_model, n_heads)

@@ -83,9 +83,14 @@ def test_who_and_whom_takes_a_sentence():
     assert "near" in held["unmet"] and "taken" in held["unmet"]
     assert frame(explorer, d_model="16", n_heads="4")["unmet"] == []
     weights = stored(explorer, held["weights"])[:, held["verb"]]
-    with pytest.raises(ValueError, match="the sentence has no verb that the model knows"):
-        who_and_whom_explorer("the old queen")
     assert weights.sum(-1).tolist() == pytest.approx([1.0, 1.0])
+
+
+@pytest.mark.parametrize("make", [who_and_whom_explorer, training_explorer, layer_explorer])
+def test_a_sentence_without_a_verb_is_refused(make):
+    told = "sentence has no verb that the model knows: 'the old queen'; it knows chased, .*: write"
+    with pytest.raises(ValueError, match=told):
+        make("the old queen")
 
 
 def test_who_and_whom_takes_a_model_of_another_language():
