@@ -58,6 +58,7 @@ def test_a_deck_shows_its_chapter(visit, slides, chapter):
         v.page.wait_for_function("Reveal.isReady()")
         seen = v.page.evaluate(EVERY_SLIDE)
 
+        assert v.page.evaluate("Reveal.getTotalSlides()") == len(seen)
         titles = [slide["title"] for slide in seen]
         assert 13 <= len(seen) <= 20
         assert "?" in seen[1]["text"] and titles[-1] == "The chapter in five lines"
@@ -70,18 +71,38 @@ def test_a_deck_shows_its_chapter(visit, slides, chapter):
         v.assert_no_trouble()
 
 
+TO_THE_EXPLORER = """
+async () => {
+  const slides = [...document.querySelectorAll(".slides > section")];
+  const slide = slides.find(slide => slide.querySelector(".static-widget"));
+  Reveal.slide(slides.indexOf(slide));
+  while (!slide.querySelector("[data-mounted]")) await drawn();
+  while (slide.querySelector(".fitting")) await drawn();
+  return slides.indexOf(slide);
+}
+"""
+# The last cell of every matrix that is seen: a place near its lower right corner.
+LAST_CELLS = """
+() => [...document.querySelectorAll("section.present svg[data-name] .grid")]
+  .map(grid => grid.getBoundingClientRect())
+  .filter(place => place.width && place.bottom < innerHeight)
+  .map(place => [place.right - 4, place.bottom - 4])
+"""
+OUTLINED = """
+([x, y]) => {
+  const svg = document.elementFromPoint(x, y).closest("svg[data-name]");
+  const lit = svg?.querySelector(".outline[d]")?.getBoundingClientRect();
+  return Boolean(lit) && lit.left <= x && x <= lit.right && lit.top <= y && y <= lit.bottom;
+}
+"""
+
+
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_its_explorer_moves_and_the_slide_stays(visit, slides, chapter):
     with visit((slides / f"{chapter}.html").as_uri(), offline=True, **STAGE) as v:
         v.page.wait_for_function("Reveal.isReady()")
-        nth = v.page.evaluate(
-            """() => [...document.querySelectorAll(".slides > section")]
-                 .findIndex(slide => slide.querySelector(".static-widget"))"""
-        )
-        v.page.evaluate("nth => Reveal.slide(nth)", nth)
-        explorer = v.page.locator("section.present .static-widget[data-mounted=true]")
-        explorer.wait_for()
-        v.page.wait_for_function("!document.querySelector('.fitting')")
+        nth = v.page.evaluate(TO_THE_EXPLORER)
+        explorer = v.page.locator("section.present .static-widget")
         picture = explorer.locator("[data-picture]").first
         before = picture.inner_html()
         slider = explorer.locator("input[type=range]").first
@@ -91,8 +112,31 @@ def test_its_explorer_moves_and_the_slide_stays(visit, slides, chapter):
             "([picture, before]) => picture.innerHTML !== before",
             arg=[picture.element_handle(), before],
         )
-        assert v.page.evaluate("Reveal.getIndices().h") == nth
+        place = "Reveal.getIndices().h"
+        assert v.page.evaluate(place) == nth
+
+        v.page.evaluate(TO_THE_EXPLORER)  # a changed picture may have another size
+        picture.focus()
+        picture.press("ArrowRight")
+        v.page.wait_for_timeout(300)
+        assert v.page.evaluate("document.activeElement.matches('[data-picture]')")
+        assert v.page.evaluate(place) == nth
+        v.page.keyboard.press("PageDown")
+        assert v.page.evaluate(place) == nth + 1
+        v.page.keyboard.press("ArrowLeft")
+        assert v.page.evaluate(place) == nth
         v.assert_no_trouble()
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_a_cell_that_is_pointed_at_is_the_one_that_is_read_out(visit, slides, chapter):
+    large = {"width": 1920, "height": 1080}
+    with visit((slides / f"{chapter}.html").as_uri(), offline=True, **large) as v:
+        v.page.wait_for_function("Reveal.isReady()")
+        v.page.evaluate(TO_THE_EXPLORER)
+        for place in v.page.evaluate(LAST_CELLS):
+            v.page.mouse.move(*place)
+            assert v.page.evaluate(OUTLINED, place), place
 
 
 def test_the_keys_that_the_first_page_names(visit, slides):
@@ -107,8 +151,14 @@ def test_the_keys_that_the_first_page_names(visit, slides):
         light = v.page.evaluate(theme)
         v.page.keyboard.press("t")
         assert {light, v.page.evaluate(theme)} == {"light", "dark"}
+        ground = "getComputedStyle(document.body).backgroundColor"
+        colours = {v.page.evaluate(ground)}
+        v.page.keyboard.press("t")
+        assert len(colours | {v.page.evaluate(ground)}) == 2
         v.page.keyboard.press("Escape")
         assert v.page.evaluate("Reveal.isOverview()")
+        near = v.page.locator(".slides > section:nth-child(3) .shown")
+        near.wait_for()
         v.assert_no_trouble()
 
 
@@ -129,18 +179,21 @@ def page_of(body):
 
 def test_a_role_decides_what_is_shown_when():
     page = page_of(
-        "<section><h1>Title</h1><p>Lead.</p><p>Said first.</p>"
+        "<section><h1>Title</h1><p>Said first.</p>"
         '<section><h2>Part</h2><p class="slide-begins">Shown <a href="x.html">at once</a>.</p>'
         '<p class="slide-goes-on">With it.</p><p>Said.</p>'
-        '<p class="slide-click">At a click.</p></section></section>'
+        '<p class="slide-click">At a click.</p></section>'
+        "<section><h2>At home</h2><p>Said last.</p></section></section>"
     )
-    first, second = (BeautifulSoup(slide, "html.parser").section for slide in make_slides(page))
-    assert first.h1.text == "Title" and first.select_one(".shown").text == "Lead."
-    assert first.aside.text == "Said first."
+    plan = {name: f"<p>{name}.</p>" for name in ("In the open", "In pairs", "Explorer")}
+    slides = make_slides(page, plan)
+    first, second = (BeautifulSoup(slide, "html.parser").section for slide in slides)
+    assert first.h1.text == "Title" and not first.select_one(".shown").text
+    assert first.aside.text == "In the open.Said first."
     at_once, clicked = second.select(".shown > div")
     assert second.h2.text == "Part" and at_once.text == "Shown at once.With it."
     assert clicked["class"] == ["fragment"] and clicked.text == "At a click."
-    assert second.aside.text == "Said." and not second.find("a")
+    assert second.aside.text == "In pairs.Said.At homeSaid last." and not second.find("a")
 
 
 @pytest.mark.parametrize(("lines", "shown"), [(10, True), (11, False)])
@@ -150,13 +203,13 @@ def test_code_is_shown_where_it_can_be_read(lines, shown):
         f'<div class="cell slide-begins"><div class="cell_input"><pre>{code}</pre></div>'
         '<div class="cell_output"><pre>42</pre></div></div>'
     )
-    *_, slide = make_slides(page_of(f"<h1>Title</h1><p>Lead.</p><h2>Part</h2>{cell}"))
+    *_, slide = make_slides(page_of(f"<h1>Title</h1><p>Lead.</p><h2>Part</h2>{cell}"), {})
     assert "42" in slide and ("line 3" in slide) is shown
 
 
 def test_a_chapter_without_slides_is_named():
     with pytest.raises(ValueError, match="no cell of 'A page' has the slide type 'slide'"):
-        make_slides(page_of("<h1>Title</h1><p>Lead.</p>"))
+        make_slides(page_of("<h1>Title</h1><p>Lead.</p>"), {})
 
 
 def test_pages_that_are_not_built_are_told(tmp_path):

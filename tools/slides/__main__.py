@@ -18,6 +18,7 @@ from tools.offline import LICENCES, NAME, PAGES, ROOT
 from tools.slides.deck import make_slides
 from tools.zips import write_zip
 
+GUIDE = "for-instructors"
 SLIDES = PAGES.parent / "slides"
 OWN = Path(__file__).parent / "static"
 REVEAL = files("sphinx_revealjs") / "_static" / "revealjs"
@@ -88,11 +89,20 @@ def write_slides(pages: Path, target: Path) -> dict[str, int]:
 
 def write_deck(book: Book, stem: str, target: Path) -> int:
     page = read(book.pages / f"{stem}.html")
-    slides = make_slides(page)
+    slides = make_slides(page, plan_of(book.pages, int(stem[:2])))
     host = "".join(f"{script}\n" for script in page.select("script[data-saved]"))
     title = page.title.get_text()
     write_page(target / f"{stem}.html", book.language, title, SCRIPTS + host, "".join(slides))
     return len(slides)
+
+
+def plan_of(pages: Path, chapter: int) -> dict[str, str]:
+    """What the guide for instructors plans for a chapter, by the bold words of each paragraph."""
+    entry = read(pages / f"{GUIDE}.html").find(id=f"chapter-{chapter}").find_parent("section")
+    for link in entry.select("a[href]"):
+        link.unwrap()
+    parts = entry.select("p:has(> strong:first-child)")
+    return {part.strong.get_text().rstrip("."): str(part) for part in parts}
 
 
 def write_page(path: Path, lang: str, title: str, scripts: str, slides: str) -> None:

@@ -1,14 +1,14 @@
 """Turn the built page of a chapter into a deck of slides.
 
-The first slide has the chapter's title and first paragraph. What is on the others is chosen in the
-notebook, cell by cell (`book._ext.slide_roles` says how), and a slide's title is the heading that
-its first cell stands under. What has no role is for the speaker: it stands in the notes of the
-slide before it.
+The first slide has the chapter's title. What is on the others is chosen in the notebook, cell by
+cell (`book._ext.slide_roles` says how), and a slide's title is the heading that its first cell
+stands under. What has no role is for the speaker: it stands in the notes of the slide before it.
+What the guide for instructors plans for the chapter begins the notes of the slides that it is for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from bs4 import BeautifulSoup, Tag
@@ -17,6 +17,9 @@ HEADINGS = ["h1", "h2", "h3", "h4"]
 LINES_OF_CODE = 10  # more of them cannot be read from the last row: the slide shows what they print
 # What only a page can use: anchors, fields for a guess, Sphinx's own words for a fold.
 NOT_SHOWN = ".headerlink, .guess, .guessed, summary > .expanded"
+
+# Which paragraphs of the guide are for the first slide, for that of the explorer, for the last one.
+PLANNED = (("Question", "Answer", "In the open"), ("Explorer",), ("In pairs", "At home"))
 
 BEGINS, CLICK, GOES_ON = ROLES = ("slide-begins", "slide-click", "slide-goes-on")
 
@@ -27,8 +30,12 @@ class Block(NamedTuple):
     role: str  # BEGINS, CLICK or GOES_ON; "" for what is said
 
 
-def make_slides(page: BeautifulSoup) -> list[str]:
+def make_slides(page: BeautifulSoup, plan: dict[str, str]) -> list[str]:
     """The slides of a page, each one the inner HTML of reveal.js's `.slides`.
+
+    Args:
+        page: of a chapter, as it is built.
+        plan: paragraphs of the guide for instructors, by the bold words that they begin with.
 
     Raises:
         ValueError: the page puts nothing on a slide.
@@ -45,7 +52,18 @@ def make_slides(page: BeautifulSoup) -> list[str]:
         slides[-1].append(block)
     if len(slides) == 1:
         raise ValueError(f"no cell of {page.title.get_text()!r} has the slide type 'slide'")
-    return [slide(nth, *each) for nth, each in enumerate(slides)]
+    of_first, of_explorer, of_last = (
+        "".join(plan.get(name, "") for name in names) for names in PLANNED
+    )
+    lead, *others = slides
+    title = f'<h1>{lead[0].heading}</h1><div class="shown"></div>'
+    before = notes([of_first, *map(said, lead)])
+    made = [f'<section class="first">{title}{before}</section>\n']
+    for each in others:
+        explorer = any(block.element.select(".static-widget") for block in each)
+        planned = (of_explorer if explorer else "") + (of_last if each is others[-1] else "")
+        made.append(slide(planned, *each))
+    return made
 
 
 def blocks(parent: Tag, heading: str) -> Iterator[Block]:
@@ -61,21 +79,32 @@ def blocks(parent: Tag, heading: str) -> Iterator[Block]:
             yield Block(heading, element, next(found, ""))
 
 
-def slide(nth: int, *contents: Block) -> str:
-    level, first = ("h1", ' class="first"') if nth == 0 else ("h2", "")
-    title = f"<{level}>{contents[0].heading}</{level}>"
-    shown, said = [], []
+def slide(planned: str, *contents: Block) -> str:
+    heading = contents[0].heading
+    shown, told = [], [planned]
     for block in contents:
         if block.role == GOES_ON:
             shown[-1] += on_slide(block.element)
-        elif block.role or not shown:  # the chapter's first paragraph has no role and is shown
+        elif block.role:
             shown.append(on_slide(block.element))
-        elif not is_cell(block.element):
-            said.append(str(block.element))
+        else:
+            if block.heading != heading:  # of a section that has no slide
+                told.append(f"<h3>{block.heading}</h3>")
+            told.append(said(block))
+        heading = block.heading
     clicked = ["", *(' class="fragment"' for _ in shown[1:])]
     parts = (f"<div{when}>{part}</div>" for when, part in zip(clicked, shown, strict=True))
-    notes = f'<aside class="notes">{"".join(said)}</aside>' if said else ""
-    return f'<section{first}>{title}<div class="shown">{"".join(parts)}</div>{notes}</section>\n'
+    title = f"<h2>{contents[0].heading}</h2>"
+    return f'<section>{title}<div class="shown">{"".join(parts)}</div>{notes(told)}</section>\n'
+
+
+def said(block: Block) -> str:
+    return "" if is_cell(block.element) else str(block.element)
+
+
+def notes(parts: Iterable[str]) -> str:
+    text = "".join(parts)
+    return f'<aside class="notes">{text}</aside>' if text else ""
 
 
 def on_slide(element: Tag) -> str:

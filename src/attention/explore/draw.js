@@ -163,7 +163,7 @@ function panel(caption, body, symbol = "") {
 }
 
 function row(title, parts, note = "") {
-  return `<section class="line"><p class="title">${escape(title)}</p><div class="panels">${parts.join("")}</div>${note ? `<p class="note">${escape(note)}</p>` : ""}</section>`;
+  return `<div class="line"><p class="title">${escape(title)}</p><div class="panels">${parts.join("")}</div>${note ? `<p class="note">${escape(note)}</p>` : ""}</div>`;
 }
 
 // Of the last drawing: the matrices, with their numbers and where their cells stand, and the contents of the panels.
@@ -418,7 +418,8 @@ function explorer({ model: modelOf = (at) => `${at.d_model},${at.n_heads ?? 2}`,
         const of = own.find(({ name }) => name === svg?.dataset.name);
         if (!of) return;
         const box = svg.getBoundingClientRect();
-        const [r, c] = [Math.floor((clientY - box.top - of.top) / of.high), Math.floor((clientX - box.left - of.left) / of.size)];
+        const scale = box.width / svg.width.baseVal.value; // of slides, which are as large as their screen
+        const [r, c] = [Math.floor(((clientY - box.top) / scale - of.top) / of.high), Math.floor(((clientX - box.left) / scale - of.left) / of.size)];
         if (r >= 0 && c >= 0 && r < of.tensor.shape[0] && c < of.tensor.shape[1]) point({ name: of.name, r, c });
       };
       picture.addEventListener("pointermove", pointed);

@@ -62,11 +62,13 @@ function fit(slide) {
   return fitExplorer(slide, shown);
 }
 
-// An explorer comes after its slide, and some of its pictures are higher than the first one.
+// An explorer comes after its slide, and some of its pictures are higher than the first one. While a
+// cell is read out the slide stays: to fit it anew would take the focus from the picture.
 const growing = new ResizeObserver((entries) => {
   for (const { target } of entries) {
     const slide = target.closest("section");
-    if (target.dataset.mounted && slide.classList.contains("present") && !fits(slide)) fit(slide);
+    const still = !target.dataset.mounted || target.querySelector(".reading");
+    if (!still && slide.classList.contains("present") && !fits(slide)) fit(slide);
   }
 });
 
@@ -87,8 +89,28 @@ Reveal.initialize({
 }).then(() => {
   enter();
   Reveal.on("slidechanged", enter);
+  Reveal.on("overviewshown", () => {
+    for (const slide of Reveal.getSlides()) {
+      const shown = slide.querySelector(".shown:not(:has(.static-widget))");
+      if (shown) fitText(slide, shown);
+    }
+  });
   document.fonts.ready.then(enter);
 });
+// The keys of a clicker move the slides wherever the focus is, and Esc leaves an explorer.
+document.addEventListener(
+  "keydown",
+  (event) => {
+    const explorer = event.target.closest?.(".static-widget");
+    const act = { PageDown: "next", PageUp: "prev" }[event.key];
+    if (!explorer || !(act || event.key === "Escape")) return;
+    event.preventDefault();
+    event.stopPropagation();
+    document.activeElement.blur();
+    if (act) Reveal[act]();
+  },
+  true,
+);
 const T = { keyCode: 84, key: "T", description: "Light or dark" };
 Reveal.addKeyBinding(T, () => {
   theme.theme = theme.theme === "dark" ? "light" : "dark";
