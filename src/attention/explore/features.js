@@ -8,7 +8,7 @@ export default explorer({
   status(frame, at) {
     const [nth, draw] = [chosen(frame, at), nthDraw(at)];
     const off = frame.misplaced.at(nth).data[draw];
-    return `${at.features} features, ${at.orthogonal === "on" ? "orthogonal" : "independent"} · length × ${at.length} · draw ${at.draw} · misplaced ${number(off)}, mean of 100 draws ${number(frame.spread.at(nth).data[0])}`;
+    return `${at.features} features, ${at.orthogonal === "on" ? "orthogonal" : "independent"} · q and k × ${at.length} · draw ${at.draw} · misplaced ${number(off)}, mean of 100 draws ${number(frame.spread.at(nth).data[0])}`;
   },
 
   draw(frame, at, room) {

@@ -66,7 +66,7 @@ def features_explorer() -> Explorer:
 
     controls = {
         "features": SelectionSlider(options=FEATURES, value=256, description="features"),
-        "length": SelectionSlider(options=LENGTHS, value=0.5, description="length of q and k"),
+        "length": SelectionSlider(options=LENGTHS, value=0.5, description="q and k times"),
         "draw": SelectionSlider(options=range(1, SHOWN + 1), value=1, description="draw"),
         "orthogonal": Checkbox(value=True, description="orthogonal"),
     }

@@ -231,7 +231,7 @@ def fading(*alphas: float) -> MultiHeadAttention:
     return in_every_head(decay)
 
 
-def unit_sum() -> MultiHeadAttention:
+def sum_after_silu() -> MultiHeadAttention:
     """The delta layer with a plain sum for a rule: SiLU, queries and keys of length 1, no gate."""
 
     def plain(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
@@ -341,7 +341,7 @@ MECHANISMS = {
         ),
         lambda n: linear.linformer(n, 24, N_HEADS, 16, max_length=MOST).cache,
     ),
-    "sum, unit keys": state_alone(unit_sum),
+    "sum after SiLU": state_alone(sum_after_silu),
     "decay": state_alone(lambda: fading(1 - 1 / 32, 1 - 1 / 64)),  # RetNet's first two heads
     "fast decay": state_alone(lambda: fading(1 - 1 / 8, 1 - 1 / 16)),
     "delta rule": state_alone(delta_rule),

@@ -137,7 +137,7 @@ def by_formula(name, layer, x):
                 plus = [torch.where(y > 0, y + 1, y.exp()) for y in (q, k)]
                 weights = (plus[0] @ plus[1].mT).tril()
                 weights = weights / weights.sum(-1, keepdim=True)
-            elif name == "sum, unit keys":
+            elif name == "sum after SiLU":
                 q, k, v = (y * y.sigmoid() for y in (q, k, v))
                 q, k = (y / (y.square().sum(-1, keepdim=True) + 1e-6).sqrt() for y in (q, k))
                 weights = (q @ k.mT).tril()
@@ -222,7 +222,7 @@ def test_the_numbers_kept_are_those_that_a_cache_or_a_state_holds():
     token = torch.ones(1, 2, 1, 16)
     assert numbers_kept("linear", LONGEST) == linear_attention_step(token, token, token)[1].numel()
     state = gated_delta_rule(token, token, token, torch.ones(1, 2, 1))[1]
-    for name in ("sum, unit keys", "decay", "fast decay", "delta rule", "gated delta rule"):
+    for name in ("sum after SiLU", "decay", "fast decay", "delta rule", "gated delta rule"):
         assert numbers_kept(name, 4) == numbers_kept(name, LONGEST) == state.numel()
     assert [numbers_kept("window 12, 4 sinks", n) for n in (4, 64)] == [4 * 64, 16 * 64]
     assert [numbers_kept("strided 8", n) for n in (4, 64)] == [4 * 64, 64 * 64]
@@ -298,11 +298,11 @@ def test_a_sum_of_fixed_size_runs_full_and_the_delta_rule_rewrites_it():
         assert max(sum_[n]) < 0.6 < 0.8 < min(delta[n])
 
 
-def test_a_sum_of_unit_keys_holds_more_than_one_with_elu_and_knows_no_order():
-    """The delta layer's SiLU and unit length help without its rule."""
-    unit, elu = measured_recall("sum, unit keys"), measured_recall("linear")
-    assert min(unit[64]) > 0.85 > 0.8 > max(elu[64])
-    assert max(measured_recall("sum, unit keys", rewritten=True)[32]) < 0.6
+def test_a_sum_after_silu_holds_more_than_one_with_elu_and_knows_no_order():
+    """The delta layer's SiLU helps without its rule."""
+    silu, elu = measured_recall("sum after SiLU"), measured_recall("linear")
+    assert min(silu[64]) > 0.85 > 0.8 > max(elu[64])
+    assert max(measured_recall("sum after SiLU", rewritten=True)[32]) < 0.6
 
 
 def test_decay_forgets_by_age():
