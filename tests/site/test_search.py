@@ -67,7 +67,7 @@ LEADS_TO = {
     "head split wrong": "03-splitting-heads.html#what-goes-wrong",
     "fully masked row": "05-masking.html#a-query-with-nothing-to-attend-to",
     "need_weights": "07-the-whole-module.html#for-reference",
-    "GQA": "15-fewer-keys-and-values.html#two-queries-one-key-grouped-query-attention",
+    "GQA": "15-fewer-keys-and-values.html#shared-keys-grouped-query-attention",
     "masking": "05-masking.html",  # the page, where it is called so
 }
 

@@ -36,8 +36,9 @@ def difference(parts: dict[str, str], yours: tuple, right: tuple) -> str:
         way_out = " True where a query may attend, False where not." if kinds[1] == "bool" else ""
         return f"the dtype of your {name} is {kinds[0]}, expected is {kinds[1]}.{way_out}"
     wrong = ~close(mine, due)
-    if not_numbers := int(mine.isnan().sum()):
-        first = mine.isnan().nonzero()[0].tolist()
+    not_due = mine.isnan() & ~due.isnan()
+    if not_numbers := int(not_due.sum()):
+        first = not_due.nonzero()[0].tolist()
         return (
             f"{not_numbers} of {mine.numel()} entries of your {name} are NaN, not a number, the "
             f"first at {first} of {axes}. NaN comes from 0/0, from inf - inf, and from a softmax "
@@ -49,7 +50,7 @@ def difference(parts: dict[str, str], yours: tuple, right: tuple) -> str:
         f"the first entry of your {name} that differs is {first} of {axes}: "
         f"yours {numbers[0]}, expected {numbers[1]}. {int(wrong.sum())} of {mine.numel()} differ"
     )
-    if mine.dtype == torch.bool:
+    if mine.dtype == torch.bool or due.isnan().any():
         return f"{text}."
     most = (mine - due).abs().max().item()
     return f"{text}, by {f'{most:,}' if isinstance(most, int) else f'{most:.2g}'} at most."

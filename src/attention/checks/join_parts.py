@@ -233,6 +233,17 @@ def nought_where_nothing_is_visible(max_a, sum_a, out_a, max_b, sum_b, out_b):
     return finite(maximum), a + b, average(a, out_a, b, out_b)
 
 
+@BANK.mistake(
+    "A NaN that comes in is replaced by 0, for instance by `nan_to_num`. A value was NaN, and "
+    "your output hides it: the error goes on as a number that looks right.",
+    "Replace only what no key causes: subtract 0 where the new maximum is −inf, and divide by 1 "
+    "where the sum is 0. Leave every other NaN as it is.",
+)
+def every_nan_replaced(max_a, sum_a, out_a, max_b, sum_b, out_b):
+    maximum, total, output = join_parts(max_a, sum_a, out_a, max_b, sum_b, out_b)
+    return maximum, total, output.nan_to_num()
+
+
 def cases(numbers: Numbers) -> list[Case]:
     def case(*, hidden: bool) -> Case:
         queries, d_value = numbers.sizes(2, least=3)
@@ -250,7 +261,9 @@ def cases(numbers: Numbers) -> list[Case]:
                 parts[f"out_{part}"][rows] = 0.0
         return Case(parts)
 
-    return [case(hidden=False), case(hidden=True)]
+    drawn = [case(hidden=False), case(hidden=True), case(hidden=False)]
+    drawn[2].inputs["out_a"][0, 0] = torch.nan  # of a value that was NaN
+    return drawn
 
 
 TASK = Task(
