@@ -10,7 +10,8 @@ import pytest
 from assignments.course import SOURCE
 from tools.refresh import chapters
 
-BOOK = Path(__file__).parents[2] / "book"
+ROOT = Path(__file__).parents[2]
+BOOK = ROOT / "book"
 TEXT = (BOOK / "for-instructors.md").read_text("utf-8")
 MISTAKES = (BOOK / "misunderstandings.md").read_text("utf-8")
 NUMBERED = [path for path in chapters() if path.stem != "index"]
@@ -87,6 +88,24 @@ def test_the_minutes_at_home_are_those_of_chapters_and_assignments():
             assert all(after(n) <= max(taught) for n in due), row
         assert not due, f"{name} weeks end before the last assignment is due"
         assert len(set(handed_out)) == len(handed_out)
+
+
+@pytest.mark.parametrize(
+    "page", ["book/for-instructors.md", "book/index.ipynb", "README.md"], ids=lambda page: page
+)
+def test_every_chapter_takes_the_minutes_that_are_said(page):
+    said = re.findall(
+        r"(\d+) to (\d+)(?: minutes|, with its cells)", (ROOT / page).read_text("utf-8")
+    )
+    assert said
+    for least, most in said:
+        assert all(int(least) <= minutes(path) <= int(most) for path in NUMBERED)
+
+
+def test_the_chapters_that_train_for_long_are_named():
+    long = [number(path) for path in NUMBERED if "half a minute of training" in markdown(path)[0]]
+    *first, last = map(str, long)
+    assert f"In chapters {', '.join(first)} and {last} cells train for half a minute" in TEXT
 
 
 def test_no_heading_stands_in_a_fold():

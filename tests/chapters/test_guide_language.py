@@ -15,7 +15,7 @@ from attention.trained import training
 from attention.trained.grammar import LONGEST
 
 SECTION = (Path(__file__).parents[2] / "book" / "another-language.md").read_text("utf-8")
-WORDS, TRAINING, EXPLORER = re.findall(r"```python\n(.*?)```", SECTION, re.S)
+WORDS, TRAINING, EXPLORER, OTHER_ORDER = re.findall(r"```python\n(.*?)```", SECTION, re.S)
 TABLE = {
     row: [float(number) for number in numbers.split(" | ")]
     for row, numbers in re.findall(r"^\| (\w.*?) \| ([\d.].*) \|$", SECTION, re.M)
@@ -59,18 +59,13 @@ def test_the_code_of_the_guide_runs(monkeypatch):
     exec(before[0], names)
     explorer = eval("who_and_whom_explorer(" + last, names)
     (frame,) = explorer.view.frames.values()
+    exec(OTHER_ORDER, names)
+    assert all(sentence.whom < sentence.who for sentence in names["turned"])
     vocabulary = names["vocabulary"]
     assert frame["tokens"][frame["verb"]] == "sah"
     assert sorted(frame["verbs"]) == sorted(names["VERBS"])
     assert frame["vocabulary"] == explorer.view.reads["vocabulary"] == list(vocabulary.tokens)
     assert {*names["NOUNS"], *names["VERBS"], "<unk>"} <= set(vocabulary.tokens)
-
-
-# More code for the end: the same model where the object always stands first.
-OTHER_ORDER = """
-OBJECT_FIRST = 1.0
-print(accuracy(model, encode(new_sentences(draw=draw), vocabulary)))
-"""
 
 
 @pytest.mark.slow

@@ -76,6 +76,46 @@ def test_the_guide_says_how_many_there_are(questions):
     assert f"\n{len(questions)} questions on {len(CHAPTERS)} chapters." in page
 
 
+def test_the_guide_says_how_many_there_are_of_each_kind(questions):
+    page = in_one_line((BOOK / "assignments.md").read_text("utf-8"))
+    several = sum(question.several for question in questions)
+    numbers = sum(question.answer is not None for question in questions)
+    single = len(questions) - several - numbers
+    assert (
+        f"{single} with one choice of four, {numbers} with a number and a tolerance, "
+        f"and {several} with several choices."
+    ) in page
+
+
+def test_the_guide_shows_one_of_each_kind_as_it_stands_in_the_bank(bank):
+    page = (BOOK / "assignments.md").read_text("utf-8")
+    shown = re.findall(
+        r"^\*\*Chapter (\d+), (.*?)\.\*\* ((?:.+\n)+\n(?:.+\n)+\n.+(?:\n.+)*)", page, re.M
+    )
+    kinds = set()
+    for number, title, text in shown:
+        [question] = [each for each in bank[int(number) - 1].questions if each.title == title]
+        kinds.add((question.several, question.answer is None))
+        assert in_one_line(text) == in_one_line(as_in_the_guide(question)), title
+    assert len(shown) == len(kinds) == 3
+
+
+def as_in_the_guide(question):
+    if question.answer is None:
+        lines = [
+            f"- {each.text} {'**Right.**' if each.right else f'*{each.why}*'}"
+            for each in question.choices
+        ]
+    else:
+        lines = [f"- {question.answer:g}, within {question.tolerance:g}. **Right.**"]
+        lines += [f"- {slip.number:g}: *{slip.why}*" for slip in question.slips]
+    return "\n".join([question.text, *lines, f"Reason: {question.reason}"])
+
+
+def in_one_line(text):
+    return " ".join(text.split())
+
+
 def test_names_and_titles_are_unique(questions):
     assert len({question.name for question in questions}) == len(questions)
     assert len({question.title for question in questions}) == len(questions)
