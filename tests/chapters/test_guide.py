@@ -121,7 +121,9 @@ def test_what_can_be_left_out():
             builders[int(before)].append(number(path))
     nobody = [n for n, builds in builders.items() if n > 7 and n < 20 and not builds]
     *first, last = map(str, nobody)
-    left_out = f"no chapter builds on {', '.join(first)} or {last}, only 13 builds on 9, and only 14"
+    left_out = (
+        f"no chapter builds on {', '.join(first)} or {last}, only 13 builds on 9, and only 14"
+    )
     assert f"{left_out} on 12;" in in_one_line(TEXT)
     assert builders[9] == [13]
     assert builders[12] == [14]
