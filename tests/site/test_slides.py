@@ -185,7 +185,7 @@ def test_a_role_decides_what_is_shown_when():
         '<p class="slide-click">At a click.</p></section>'
         "<section><h2>At home</h2><p>Said last.</p></section></section>"
     )
-    plan = {name: f"<p>{name}.</p>" for name in ("In the open", "In pairs", "Explorer")}
+    plan = {name: f"<p>{name}.</p>" for name in ("In the open", "Answer", "In pairs", "Explorer")}
     slides = make_slides(page, plan)
     first, second = (BeautifulSoup(slide, "html.parser").section for slide in slides)
     assert first.h1.text == "Title" and not first.select_one(".shown").text
@@ -193,7 +193,7 @@ def test_a_role_decides_what_is_shown_when():
     at_once, clicked = second.select(".shown > div")
     assert second.h2.text == "Part" and at_once.text == "Shown at once.With it."
     assert clicked["class"] == ["fragment"] and clicked.text == "At a click."
-    assert second.aside.text == "In pairs.Said.At homeSaid last." and not second.find("a")
+    assert second.aside.text == "Answer.In pairs.Said.At homeSaid last." and not second.find("a")
 
 
 @pytest.mark.parametrize(("lines", "shown"), [(10, True), (11, False)])

@@ -18,8 +18,8 @@ LINES_OF_CODE = 10  # more of them cannot be read from the last row: the slide s
 # What only a page can use: anchors, fields for a guess, Sphinx's own words for a fold.
 NOT_SHOWN = ".headerlink, .guess, .guessed, summary > .expanded"
 
-# Which paragraphs of the guide are for the first slide, for that of the explorer, for the last one.
-PLANNED = (("Question", "Answer", "In the open"), ("Explorer",), ("In pairs", "At home"))
+# Which paragraphs of the guide are for the title, the question, the explorer and the last slide.
+PLANNED = (("In the open",), ("Question", "Answer"), ("Explorer",), ("In pairs", "At home"))
 
 BEGINS, CLICK, GOES_ON = ROLES = ("slide-begins", "slide-click", "slide-goes-on")
 
@@ -52,17 +52,17 @@ def make_slides(page: BeautifulSoup, plan: dict[str, str]) -> list[str]:
         slides[-1].append(block)
     if len(slides) == 1:
         raise ValueError(f"no cell of {page.title.get_text()!r} has the slide type 'slide'")
-    of_first, of_explorer, of_last = (
+    of_title, of_question, of_explorer, of_last = (
         "".join(plan.get(name, "") for name in names) for names in PLANNED
     )
     lead, *others = slides
     title = f'<h1>{lead[0].heading}</h1><div class="shown"></div>'
-    before = notes([of_first, *map(said, lead)])
+    before = notes([of_title, *map(said, lead)])
     made = [f'<section class="first">{title}{before}</section>\n']
-    for each in others:
+    for nth, each in enumerate(others):
         explorer = any(block.element.select(".static-widget") for block in each)
-        planned = (of_explorer if explorer else "") + (of_last if each is others[-1] else "")
-        made.append(slide(planned, *each))
+        planned = (of_question if nth == 0 else "") + (of_explorer if explorer else "")
+        made.append(slide(planned + (of_last if each is others[-1] else ""), *each))
     return made
 
 
