@@ -23,9 +23,14 @@ def rescaled(
     max_a: Tensor, sum_a: Tensor, max_b: Tensor, sum_b: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The larger maximum, and both sums relative to it."""
-    maximum = torch.maximum(max_a, max_b)
-    reference = finite(maximum)
-    return maximum, sum_a * (max_a - reference).exp(), sum_b * (max_b - reference).exp()
+    factor_a, factor_b = factors(max_a, max_b)
+    return torch.maximum(max_a, max_b), sum_a * factor_a, sum_b * factor_b
+
+
+def factors(max_a: Tensor, max_b: Tensor) -> tuple[Tensor, Tensor]:
+    """What makes the numbers of each part relative to the larger maximum."""
+    reference = finite(torch.maximum(max_a, max_b))
+    return (max_a - reference).exp(), (max_b - reference).exp()
 
 
 def finite(maximum: Tensor) -> Tensor:
@@ -35,7 +40,11 @@ def finite(maximum: Tensor) -> Tensor:
 
 def average(a: Tensor, out_a: Tensor, b: Tensor, out_b: Tensor) -> Tensor:
     """The outputs, weighted by a and b; 0 where both are 0."""
-    return (a[:, None] * out_a + b[:, None] * out_b) / divisor(a + b)[:, None]
+    return weighted_sum(a, out_a, b, out_b) / divisor(a + b)[:, None]
+
+
+def weighted_sum(a: Tensor, out_a: Tensor, b: Tensor, out_b: Tensor) -> Tensor:
+    return a[:, None] * out_a + b[:, None] * out_b
 
 
 def divisor(total: Tensor) -> Tensor:
@@ -93,8 +102,8 @@ def averaged(max_a, sum_a, out_a, max_b, sum_b, out_b):
 )
 def taken_as_undivided(max_a, sum_a, out_a, max_b, sum_b, out_b):
     maximum, a, b = rescaled(max_a, sum_a, max_b, sum_b)
-    reference = finite(maximum)
-    parts = (max_a - reference).exp()[:, None] * out_a + (max_b - reference).exp()[:, None] * out_b
+    factor_a, factor_b = factors(max_a, max_b)
+    parts = weighted_sum(factor_a, out_a, factor_b, out_b)
     return maximum, a + b, parts / divisor(a + b)[:, None]
 
 
@@ -105,9 +114,8 @@ def taken_as_undivided(max_a, sum_a, out_a, max_b, sum_b, out_b):
 )
 def averaged_by_factors(max_a, sum_a, out_a, max_b, sum_b, out_b):
     maximum, a, b = rescaled(max_a, sum_a, max_b, sum_b)
-    reference = finite(maximum)
-    factors = (max_a - reference).exp(), (max_b - reference).exp()
-    return maximum, a + b, average(factors[0], out_a, factors[1], out_b)
+    factor_a, factor_b = factors(max_a, max_b)
+    return maximum, a + b, average(factor_a, out_a, factor_b, out_b)
 
 
 @BANK.mistake(
@@ -118,9 +126,8 @@ def averaged_by_factors(max_a, sum_a, out_a, max_b, sum_b, out_b):
 )
 def added_by_factors(max_a, sum_a, out_a, max_b, sum_b, out_b):
     maximum, a, b = rescaled(max_a, sum_a, max_b, sum_b)
-    reference = finite(maximum)
-    parts = (max_a - reference).exp()[:, None] * out_a + (max_b - reference).exp()[:, None] * out_b
-    return maximum, a + b, parts
+    factor_a, factor_b = factors(max_a, max_b)
+    return maximum, a + b, weighted_sum(factor_a, out_a, factor_b, out_b)
 
 
 @BANK.mistake(
@@ -171,10 +178,9 @@ def nothing_subtracted(max_a, sum_a, out_a, max_b, sum_b, out_b):
     "Each part gets its own factor: exp(its own maximum − the new one).",
 )
 def factors_swapped(max_a, sum_a, out_a, max_b, sum_b, out_b):
-    maximum = torch.maximum(max_a, max_b)
-    reference = finite(maximum)
-    a, b = sum_a * (max_b - reference).exp(), sum_b * (max_a - reference).exp()
-    return maximum, a + b, average(a, out_a, b, out_b)
+    factor_a, factor_b = factors(max_a, max_b)
+    a, b = sum_a * factor_b, sum_b * factor_a
+    return torch.maximum(max_a, max_b), a + b, average(a, out_a, b, out_b)
 
 
 @BANK.mistake(
