@@ -28,7 +28,7 @@ from torch import nn
 from attention import (
     DecoderLayer,
     EncoderLayer,
-    LinformerAttention,
+    Linformer,
     MultiHeadAttention,
     causal_mask,
     fused_attention,
@@ -174,17 +174,18 @@ def performer(*, causal):
 def linformer(n):
     """linformer's LinformerSelfAttention."""
     peer = LinformerSelfAttention(D_MODEL, n, k=256, heads=N_HEADS)
-    ours = LinformerAttention(D_MODEL, N_HEADS, max_length=n, proj_len=256)
+    attend = Linformer(max_length=n, proj_len=256)
+    ours = MultiHeadAttention(D_MODEL, N_HEADS, attend=attend)
     state = {
         **{f"w_{x}.weight": getattr(peer, f"to_{x}").weight for x in "qkv"},
         **{f"w_{x}.bias": torch.zeros(D_MODEL) for x in "qkv"},
         "w_o.weight": peer.to_out.weight,
         "w_o.bias": peer.to_out.bias,
-        "E": peer.proj_k.T,
-        "F": peer.proj_v.T,
+        "attend.E": peer.proj_k.T,
+        "attend.F": peer.proj_v.T,
     }
     ours.load_state_dict(state)
-    return ours, peer, [torch.randn(1, n, D_MODEL)]
+    return lambda x: ours(x)[0], peer, [torch.randn(1, n, D_MODEL)]
 
 
 def hashing(*, n_rounds):

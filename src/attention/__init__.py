@@ -3,7 +3,8 @@
 from attention.cached.grouped_query import GroupedQueryAttention, grouped_attention
 from attention.cached.key_value_cache import KeyValueCache
 from attention.cached.latent import LatentAttention, LatentCache
-from attention.dot_product import fused_attention, scaled_dot_product_attention
+from attention.cached.rolling_cache import RollingCache
+from attention.dot_product import DotProduct, fused_attention, scaled_dot_product_attention
 from attention.embedding import SinusoidalPositionalEncoding, TokenEmbedding
 from attention.example import SENTENCES, RunningExample, running_example
 from attention.heads import merge_heads, split_heads
@@ -19,15 +20,16 @@ from attention.linear.linear_transformer import (
     linear_attention,
     linear_attention_step,
 )
-from attention.linear.linformer import LinformerAttention, linformer_attention
+from attention.linear.linformer import Linformer, linformer_attention
 from attention.linear.performer import (
-    PerformerAttention,
+    Performer,
     orthogonal_projection,
     performer_attention,
     positive_features,
 )
 from attention.linear.random_features import fourier_features, random_feature_attention
 from attention.masks import causal_mask, padding_mask
+from attention.mechanism import HeadGate, Mechanism
 from attention.multihead import MultiHeadAttention
 from attention.per_head import PerHeadAttention
 from attention.positions.learned import LearnedPositions
@@ -42,7 +44,7 @@ from attention.sparse.fixed import fixed_attention, fixed_mask
 from attention.sparse.global_tokens import global_mask
 from attention.sparse.hashing import ReformerAttention, lsh_attention, lsh_buckets
 from attention.sparse.random_keys import draw_random_keys, random_mask
-from attention.sparse.sinks import RollingCache, sink_mask
+from attention.sparse.sinks import sink_mask
 from attention.sparse.strided import strided_attention, strided_mask
 from attention.sparse.union import sparse_attention
 from attention.sparse.window import sliding_window_mask
@@ -61,24 +63,27 @@ __all__ = [
     "BidirectionalEncoder",
     "Decoder",
     "DecoderLayer",
+    "DotProduct",
     "Encoder",
     "EncoderDecoder",
     "EncoderLayer",
     "FeedForward",
     "GatedDeltaNetAttention",
     "GroupedQueryAttention",
+    "HeadGate",
     "KeyValueCache",
     "LatentAttention",
     "LatentCache",
     "LearnedPositions",
     "LinearBias",
-    "LinformerAttention",
+    "Linformer",
     "LocalAttention",
     "LuongAttention",
     "LuongDecoder",
+    "Mechanism",
     "MultiHeadAttention",
     "PerHeadAttention",
-    "PerformerAttention",
+    "Performer",
     "QKNorm",
     "QKSequential",
     "ReformerAttention",

@@ -106,6 +106,15 @@ def require_vectors(name: str, x: Tensor, axes: str, *, last: int | None = None)
         )
 
 
+def require_shape(name: str, x: Tensor, shape: tuple[int, ...], axes: str) -> None:
+    """Require exactly this shape: a size of 1 would broadcast, and give every head the same."""
+    if x.shape != shape:
+        raise ValueError(
+            f"{name} must have shape ({axes.replace(' ', ', ')}) = {tuple(shape)}, "
+            f"got {tuple(x.shape)}"
+        )
+
+
 def require_same_sequences(query: Tensor, key: Tensor, value: Tensor) -> None:
     """Require one value for each key, and one batch and dtype for queries, keys and values."""
     for name, x in (("key", key), ("value", value)):

@@ -4,10 +4,10 @@ import math
 
 import torch
 from jaxtyping import Bool, Float
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attention.arguments import require_dropout, require_heads, require_scale
+from attention.arguments import require_dropout, require_heads, require_scale, require_shape
 from attention.masks import with_causal
 
 
@@ -76,15 +76,24 @@ def attend(
     scale: float | None = None,
 ) -> tuple[Float[Tensor, "*batch query d_value"], Float[Tensor, "*batch query key"]]:
     """`scaled_dot_product_attention` without its argument checks, and with a bias on the scores."""
-    scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
-    # Scaling the queries scales every score. It takes d_key products per query instead of one per
-    # key, and no score grows too large for float16 on the way.
-    scores = (query * scale) @ key.transpose(-2, -1)  # (..., query, key)
-    if bias is not None:
-        scores = scores + bias.to(scores.dtype)
+    scores = scaled_scores(query, key, bias, scale)  # (..., query, key)
     weights = masked_softmax(scores, mask)
     weights = F.dropout(weights, dropout)  # with dropout 0, the weights themselves
     return weights @ value, weights
+
+
+def scaled_scores(
+    query: Float[Tensor, "*batch query d_key"],
+    key: Float[Tensor, "*batch key d_key"],
+    bias: Float[Tensor, "heads query key"] | None = None,
+    scale: float | None = None,
+) -> Float[Tensor, "*batch query key"]:
+    """query · keyᵀ / √d_key, and the bias: what softmax gets, before the mask."""
+    scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    # Scaling the queries scales every score. It takes d_key products per query instead of one per
+    # key, and no score grows too large for float16 on the way.
+    scores = (query * scale) @ key.transpose(-2, -1)
+    return scores if bias is None else scores + bias.to(scores.dtype)
 
 
 def masked_softmax(
@@ -181,3 +190,115 @@ def attend_fused(
         allowed = torch.where(allowed, bias, -torch.inf)
     output = F.scaled_dot_product_attention(query, key, value, allowed, dropout)
     return output.masked_fill(~sees, 0.0)
+
+
+class DotProduct(nn.Module):
+    """Scaled dot-product attention as a module: what attends in `MultiHeadAttention`.
+
+    Every module that attends is called as this one is, and stands in its place: it gets q, k and v
+    after the split, and returns each head's result and the weights, or None where it makes none.
+    `Mechanism` makes one of a function, `HeadGate` surrounds one.
+
+    Args:
+        dropout: the probability that an attention weight is dropped, in training only.
+        transform: a module that maps q and k to two tensors of their shapes before they meet, such
+            as `Rotary` or `QKNorm`.
+        bias: a module that maps n_queries and n_keys to numbers (heads, query, key), added to the
+            scaled scores before mask and softmax, such as `LinearBias`. Without weights it still
+            costs a matrix of query × key numbers per head.
+
+    Source:
+        Vaswani et al. 2017, §3.2.1, equation 1.
+
+    Example:
+        >>> import torch
+        >>> from attention import DotProduct, MultiHeadAttention, Rotary
+        >>> rotary = DotProduct(transform=Rotary(d_key=4))
+        >>> attention = MultiHeadAttention(d_model=8, n_heads=2, attend=rotary)
+        >>> attention(torch.randn(3, 6, 8))[0].shape
+        torch.Size([3, 6, 8])
+    """
+
+    def __init__(
+        self,
+        dropout: float = 0.0,
+        *,
+        transform: nn.Module | None = None,
+        bias: nn.Module | None = None,
+    ) -> None:
+        super().__init__()
+        require_dropout(dropout)
+        self.dropout, self.transform, self.bias = dropout, transform, bias
+
+    def forward(
+        self,
+        q: Float[Tensor, "batch heads query d_key"],
+        k: Float[Tensor, "batch heads key d_key"],
+        v: Float[Tensor, "batch heads key d_value"],
+        mask: Bool[Tensor, "..."] | None = None,
+        *,
+        causal: bool = False,
+        need_weights: bool = True,
+    ) -> tuple[
+        Float[Tensor, "batch heads query d_value"], Float[Tensor, "batch heads query key"] | None
+    ]:
+        """Attend in every head.
+
+        Args:
+            q: (batch, heads, query, d_key).
+            k: (batch, heads, key, d_key).
+            v: (batch, heads, key, d_value).
+            mask: as for `scaled_dot_product_attention`.
+            causal: as for `fused_attention`, besides a mask.
+            need_weights: False returns None for the weights, and computes as `fused_attention`.
+
+        Returns:
+            output (batch, heads, query, d_value) and weights (batch, heads, query, key).
+
+        Raises:
+            ValueError: the bias has another shape than (heads, query, key).
+        """
+        q, k, bias = self.prepare(q, k)
+        dropout = self.dropout if self.training else 0.0
+        if not need_weights:
+            output = attend_fused(q, k, v, mask, bias=bias, dropout=dropout, causal=causal)
+            return output, None
+        mask = with_causal(mask, q, k) if causal else mask
+        return attend(q, k, v, mask, bias=bias, dropout=dropout)
+
+    def scores(
+        self,
+        q: Float[Tensor, "batch heads query d_key"],
+        k: Float[Tensor, "batch heads key d_key"],
+    ) -> Float[Tensor, "batch heads query key"]:
+        """The scores of these queries and keys: transformed, scaled, biased, and not masked."""
+        return scaled_scores(*self.prepare(q, k))
+
+    def prepare(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Transform q and k, and compute the bias on their scores."""
+        if self.transform is not None:
+            q, k = self.transform(q, k)
+        if self.bias is None:
+            return q, k, None
+        _, n_heads, n_queries, _ = q.shape
+        bias = self.bias(n_queries, k.shape[-2])
+        require_shape("bias", bias, (n_heads, n_queries, k.shape[-2]), "heads query key")
+        return q, k, bias
+
+    def extra_repr(self) -> str:
+        return f"dropout={self.dropout}"
+
+
+def require_plain(attend: nn.Module) -> None:
+    """Require a `DotProduct` that neither transforms nor biases: all that a copy can carry over."""
+    if type(attend) is not DotProduct:
+        raise ValueError(
+            f"module attends by {type(attend).__name__}, which does not exist here; set "
+            "module.attend = DotProduct() to copy the weights alone"
+        )
+    for name in ("transform", "bias"):
+        if getattr(attend, name) is not None:
+            raise ValueError(
+                f"module.attend has a {name}, {type(getattr(attend, name)).__name__}, which does "
+                f"not exist here; set module.attend.{name} = None to copy the weights alone"
+            )

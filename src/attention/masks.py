@@ -19,9 +19,6 @@ def padding_mask(token_ids: Int[Tensor, "batch key"], pad_id: int) -> Bool[Tenso
         token_ids: (batch, key).
         pad_id: the id of the padding.
 
-    Source:
-        This book's own.
-
     Example:
         >>> import torch
         >>> from attention import padding_mask

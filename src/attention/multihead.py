@@ -1,15 +1,14 @@
-"""Multi-head attention: four projections around scaled dot-product attention (chapters 2 and 7)."""
+"""Multi-head attention: four projections around what attends (chapters 2 and 7)."""
 
-from collections.abc import Callable
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attention.arguments import require_dropout, require_n_heads, require_sequences
-from attention.dot_product import attend, attend_fused
+from attention.arguments import require_n_heads, require_sequences, require_shape
+from attention.dot_product import DotProduct
 from attention.heads import merge, split
-from attention.masks import with_causal
 
 
 class MultiHeadAttention(nn.Module):
@@ -21,30 +20,15 @@ class MultiHeadAttention(nn.Module):
     Args:
         d_model: the width of a token's vector, in and out.
         n_heads: how many heads; it must divide d_model. No parameter's shape depends on it.
-        dropout: the probability that an attention weight is dropped, in training only.
+        dropout: the probability that `DotProduct` drops an attention weight, in training only.
         bias: whether the four projections add a bias.
-
-    Attributes:
-        head_gate: (heads,), a factor on each head's result before the heads are merged; 0 switches
-            a head off, and the weights it returns stay. Its gradient says how much the loss
-            depends on each head. A buffer that no state_dict holds.
-        qk_transform: a module that maps q and k after the split, (batch, heads, query, d_key) and
-            (batch, heads, key, d_key), to two tensors of these shapes, such as `Rotary` or
-            `QKNorm`.
-        score_bias: a module that maps n_queries and n_keys to numbers (heads, query, key), added to
-            the scaled scores before mask and softmax, such as `LinearBias`. Without weights it
-            still costs a matrix of query × key numbers per head.
-
-        mechanism: a function that takes the place of scaled dot-product attention: of q, k and v
-            after the split and of the mask, to each head's result (batch, heads, query, d_key),
-            such as `partial(linear_attention, causal=True)`. It says itself what is hidden, and
-            makes no weights.
-
-    All four are None unless assigned, in a layer of a transformer as well:
-    `layer.self_attention.qk_transform = Rotary(layer.self_attention.d_key)`.
+        attend: what each head does with its q, k and v: a `DotProduct` unless given, with rotary
+            positions or a bias for example; a `Mechanism`, a `Performer`, a `HeadGate` around any
+            of them, or a module of your own that is called as `DotProduct` is. It can be assigned
+            later, in a layer of a transformer as well: `layer.self_attention.attend = …`.
 
     Source:
-        Vaswani et al. 2017, §3.2.2; Michel et al. 2019, "Masking Attention Heads", for head_gate.
+        Vaswani et al. 2017, §3.2.2.
 
     Example:
         >>> import torch
@@ -58,21 +42,24 @@ class MultiHeadAttention(nn.Module):
     """
 
     def __init__(
-        self, d_model: int, n_heads: int, *, dropout: float = 0.0, bias: bool = True
+        self,
+        d_model: int,
+        n_heads: int,
+        *,
+        dropout: float = 0.0,
+        bias: bool = True,
+        attend: nn.Module | None = None,
     ) -> None:
         super().__init__()
         require_n_heads(d_model, n_heads)
-        require_dropout(dropout)
+        if attend is not None and dropout:
+            raise ValueError(f"give dropout={dropout} to attend, as in DotProduct({dropout})")
         self.d_model, self.n_heads, self.d_key = d_model, n_heads, d_model // n_heads
-        self.dropout = dropout
         self.w_q = nn.Linear(d_model, d_model, bias=bias)
         self.w_k = nn.Linear(d_model, d_model, bias=bias)
         self.w_v = nn.Linear(d_model, d_model, bias=bias)
         self.w_o = nn.Linear(d_model, d_model, bias=bias)
-        self.register_buffer("head_gate", None, persistent=False)
-        self.qk_transform: nn.Module | None = None
-        self.score_bias: nn.Module | None = None
-        self.mechanism: Callable[..., Tensor] | None = None
+        self.attend = DotProduct(dropout) if attend is None else attend
 
     def forward(
         self,
@@ -100,12 +87,12 @@ class MultiHeadAttention(nn.Module):
                 as `scaled_dot_product_attention` does, which says what that costs.
 
         Returns:
-            output (batch, query, d_model) and weights (batch, heads, query, key), None where a
-            mechanism is assigned.
+            output (batch, query, d_model) and weights (batch, heads, query, key), None where
+            `attend` makes none.
 
         Raises:
-            ValueError: the shapes do not fit, those of head_gate and of what score_bias and
-                mechanism return included; or causal, score_bias or dropout is given to a mechanism.
+            ValueError: the shapes do not fit, that of what attend returns included; or causal=True
+                is asked of a mechanism that cannot hide the future.
             TypeError: a tensor holds integers, or the mask is not boolean.
         """
         key = query if key is None else key
@@ -115,43 +102,9 @@ class MultiHeadAttention(nn.Module):
         q = split(self.w_q(query), self.n_heads)  # (batch, heads, query, d_key)
         k = split(self.w_k(key), self.n_heads)  # (batch, heads, key, d_key)
         v = split(self.w_v(value), self.n_heads)  # (batch, heads, key, d_key)
-        if self.qk_transform is not None:
-            q, k = self.qk_transform(q, k)
-        bias = None
-        if self.score_bias is not None:
-            n_queries, n_keys = query.shape[1], key.shape[1]
-            bias = self.score_bias(n_queries, n_keys)
-            shape = (self.n_heads, n_queries, n_keys)
-            require_shape("the result of score_bias", bias, shape, "heads query key")
-        dropout = self.dropout if self.training else 0.0
-        if self.mechanism is not None:
-            self._require_mechanism_alone(causal, dropout)
-            attended, weights = self.mechanism(q, k, v, mask), None
-            require_shape("the result of mechanism", attended, q.shape, "batch heads query d_key")
-        elif need_weights:
-            mask = with_causal(mask, q, k) if causal else mask
-            attended, weights = attend(q, k, v, mask, bias=bias, dropout=dropout)
-        else:
-            attended = attend_fused(q, k, v, mask, bias=bias, dropout=dropout, causal=causal)
-            weights = None
-        if self.head_gate is not None:
-            require_shape("head_gate", self.head_gate, (self.n_heads,), "heads")
-            attended = attended * self.head_gate.to(attended.dtype)[:, None, None]
+        attended, weights = self.attend(q, k, v, mask, causal=causal, need_weights=need_weights)
+        require_shape("the output of attend", attended, q.shape, "batch heads query d_key")
         return self.w_o(merge(attended)), weights
-
-    def _require_mechanism_alone(self, causal: bool, dropout: float) -> None:
-        """Require that nothing is asked of an assigned mechanism that it would not hear of."""
-        if causal:
-            raise ValueError(
-                "causal=True does not reach the mechanism, which says itself what it hides; call "
-                "without it, and assign for example partial(linear_attention, causal=True)"
-            )
-        if self.score_bias is not None or dropout:
-            name = "score_bias" if self.score_bias is not None else f"dropout={dropout}"
-            raise ValueError(
-                f"{name} is for the scores or weights of scaled dot-product attention, and a "
-                "mechanism has taken its place; leave one of the two out"
-            )
 
     @classmethod
     def from_torch(cls, module: nn.MultiheadAttention) -> "MultiHeadAttention":
@@ -189,14 +142,24 @@ class MultiHeadAttention(nn.Module):
         ours.w_o.load_state_dict(module.out_proj.state_dict())
         return ours
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Refuse what is no module for `attend`, and the names that `attend` has replaced."""
+        if name in REPLACED:
+            raise AttributeError(f"MultiHeadAttention has no {name}; write {REPLACED[name]}")
+        if name == "attend" and not isinstance(value, nn.Module):
+            raise TypeError(
+                f"attend must be a module, got {type(value).__name__}; Mechanism(function) makes "
+                "one of a function of q, k, v and mask"
+            )
+        super().__setattr__(name, value)
+
     def extra_repr(self) -> str:
-        return f"d_model={self.d_model}, n_heads={self.n_heads}, dropout={self.dropout}"
+        return f"d_model={self.d_model}, n_heads={self.n_heads}"
 
 
-def require_shape(name: str, x: Tensor, shape: tuple[int, ...], axes: str) -> None:
-    """Require exactly this shape: a size of 1 would broadcast, and give every head the same."""
-    if x.shape != shape:
-        raise ValueError(
-            f"{name} must have shape ({', '.join(axes.split())}) = {tuple(shape)}, "
-            f"got {tuple(x.shape)}"
-        )
+REPLACED = {
+    "head_gate": "attention.attend = HeadGate(attention.attend, gate)",
+    "qk_transform": "attention.attend.transform = …, or attend=DotProduct(transform=…)",
+    "score_bias": "attention.attend.bias = …, or attend=DotProduct(bias=…)",
+    "mechanism": "attention.attend = Mechanism(function)",
+}

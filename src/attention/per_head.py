@@ -5,7 +5,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from attention.arguments import require_n_heads, require_sequences
-from attention.dot_product import attend
+from attention.dot_product import attend, require_plain
 from attention.multihead import MultiHeadAttention
 
 
@@ -97,15 +97,15 @@ class PerHeadAttention(nn.Module):
         """Copy the weights of a `MultiHeadAttention`, a slice for each head.
 
         Raises:
-            ValueError: the module has a head_gate, a qk_transform or a score_bias, which this one
-                lacks.
+            ValueError: the module does not attend by a plain `DotProduct`, or drops weights, which
+                this one cannot.
         """
-        for name in ("head_gate", "qk_transform", "score_bias"):
-            if getattr(module, name) is not None:
-                raise ValueError(
-                    f"module has a {name}, which does not exist here; set it to None to copy the "
-                    "weights alone"
-                )
+        require_plain(module.attend)
+        if module.attend.dropout:
+            raise ValueError(
+                f"module has dropout={module.attend.dropout}, and this one drops nothing; set "
+                "module.attend.dropout = 0.0 to copy the weights"
+            )
         ours = cls(module.d_model, module.n_heads, bias=module.w_q.bias is not None)
         ours.to(module.w_q.weight).train(module.training)
         for name in ("w_q", "w_k", "w_v"):

@@ -38,9 +38,6 @@ class Vocabulary:
         unknown: whether `<unk>` stands for every token that is not in the vocabulary. Without it,
             such a token raises a ValueError.
 
-    Source:
-        This book's own.
-
     Example:
         >>> from attention import Vocabulary
         >>> vocabulary = Vocabulary(["the cat saw the dog"])

@@ -211,11 +211,18 @@ MODULES = {
         lambda: a.EncoderDecoder(9, 9, **LAYER, n_layers=1, max_length=60),
         lambda n: [ids(n), ids(7)],
     ),
-    "LinformerAttention": Module(
-        lambda: a.LinformerAttention(**SIZES, max_length=60, proj_len=5), tokens
+    "Linformer": Module(
+        lambda: a.MultiHeadAttention(**SIZES, attend=a.Linformer(max_length=60, proj_len=5)),
+        tokens,
     ),
-    "PerformerAttention": Module(
-        lambda: a.PerformerAttention(**SIZES, n_features=8, causal=True), tokens
+    "Performer": Module(
+        lambda: a.MultiHeadAttention(**SIZES, attend=a.Performer(D_KEY, n_features=8)),
+        tokens,
+        {"causal": True},
+    ),
+    "Mechanism": Module(
+        lambda: a.MultiHeadAttention(**SIZES, attend=a.Mechanism(a.tiled_attention)),
+        two_sequences,
     ),
     "GatedDeltaNetAttention": Module(lambda: a.GatedDeltaNetAttention(**SIZES), tokens),
     "ReformerAttention": Module(
@@ -249,7 +256,8 @@ OTHERS = {
     *("causal_mask", "draw_random_keys", "elu_plus_one", "fixed_mask", "fourier_features"),
     *("global_mask", "lsh_buckets", "merge_heads", "orthogonal_projection", "padding_mask"),
     *("positive_features", "random_mask", "running_example", "sliding_window_mask"),
-    *("LinearBias", "QKNorm", "QKSequential", "Rotary"),  # parts of MultiHeadAttention
+    *("DotProduct", "HeadGate"),  # parts of MultiHeadAttention; no state holds a gate
+    *("LinearBias", "QKNorm", "QKSequential", "Rotary"),  # parts of DotProduct
     *("split_heads", "strided_mask", "tokenize", "linear_attention_step"),
     "gated_delta_rule_step",
 }

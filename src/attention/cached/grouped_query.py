@@ -24,11 +24,11 @@ from attention.arguments import (
     require_vectors,
 )
 from attention.cached.key_value_cache import KeyValueCache
-from attention.dot_product import attend, attend_fused
+from attention.cached.rolling_cache import RollingCache
+from attention.dot_product import attend, attend_fused, require_plain
 from attention.heads import merge, split
 from attention.masks import with_causal
 from attention.multihead import MultiHeadAttention
-from attention.sparse.sinks import RollingCache
 
 
 def grouped_attention(
@@ -258,16 +258,24 @@ class GroupedQueryAttention(nn.Module):
         )
 
     @classmethod
-    def from_multihead(cls, module: MultiHeadAttention, n_kv_heads: int) -> "GroupedQueryAttention":
+    def from_multi_head(
+        cls, module: MultiHeadAttention, n_kv_heads: int
+    ) -> "GroupedQueryAttention":
         """Copy a `MultiHeadAttention`, each group's key and value heads replaced by their mean.
 
         Exact where the heads of a group are equal; else a start for further training (Ainslie et
         al. 2023, §2.1). dtype, device, dropout and training mode are kept.
+
+        Raises:
+            ValueError: n_kv_heads does not divide n_heads, or the module does not attend by a plain
+                `DotProduct`.
         """
         if not isinstance(module, MultiHeadAttention):
             raise TypeError(f"module must be a MultiHeadAttention, got {type(module).__name__}")
+        require_plain(module.attend)
+        dropout = module.attend.dropout
         bias = module.w_q.bias is not None
-        ours = cls(module.d_model, module.n_heads, n_kv_heads, dropout=module.dropout, bias=bias)
+        ours = cls(module.d_model, module.n_heads, n_kv_heads, dropout=dropout, bias=bias)
         ours.to(module.w_q.weight).train(module.training)
         for name, w in ours.named_children():
             state = getattr(module, name).state_dict()  # weight, and bias where there is one

@@ -34,9 +34,6 @@ class Measured(NamedTuple):
 def load_measured() -> Measured:
     """Load the stored run.
 
-    Source:
-        This book's own.
-
     Example:
         >>> from attention.cost.measured import load_measured
         >>> exponent = load_measured().exponent

@@ -119,7 +119,7 @@ def converted(model: TransformerDates, attention: str) -> TransformerDates:
     for name in ("self_attention", "cross_attention"):
         part = getattr(layer, name)
         if attention in HEADS:
-            part = GroupedQueryAttention.from_multihead(part, HEADS[attention])
+            part = GroupedQueryAttention.from_multi_head(part, HEADS[attention])
             part.requires_grad_(False)
         else:
             up, down = factors(part, LATENTS[attention])

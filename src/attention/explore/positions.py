@@ -81,11 +81,7 @@ def scores_of(model: LastSpeaker, query: str, key: str, seq: int) -> Tensor:
     attention, n_heads = model.attention, model.attention.n_heads
     x, y = (model.embed(torch.tensor([[WORDS.index(word)] * seq])) for word in (query, key))
     q, k = split_heads(attention.w_q(x), n_heads), split_heads(attention.w_k(y), n_heads)
-    if attention.qk_transform is not None:
-        q, k = attention.qk_transform(q, k)
-    scores = (q @ k.mT / attention.d_key**0.5)[0]
-    if attention.score_bias is not None:
-        scores = scores + attention.score_bias(seq, seq)
+    scores = attention.attend.scores(q, k)[0]
     return scores.masked_fill(torch.ones(seq, seq).triu(1).bool(), -torch.inf)
 
 

@@ -30,7 +30,7 @@ def tiles_explorer() -> Explorer:
         split_heads(layer(x), attention.n_heads)[:, HEAD : HEAD + 1]
         for layer in (attention.w_q, attention.w_k, attention.w_v)
     )
-    q, k = attention.qk_transform(q, k)
+    q, k = attention.attend.transform(q, k)
 
     def frame(tile: int, causal: bool) -> Frame:
         return {

@@ -364,8 +364,9 @@ class GatedDeltaNetAttention(nn.Module):
         >>> import torch
         >>> from attention import GatedDeltaNetAttention
         >>> module = GatedDeltaNetAttention(d_model=8, n_heads=2)
-        >>> module(torch.randn(3, 50, 8)).shape
-        torch.Size([3, 50, 8])
+        >>> output, weights = module(torch.randn(3, 50, 8))
+        >>> output.shape, weights
+        (torch.Size([3, 50, 8]), None)
     """
 
     def __init__(self, d_model: int, n_heads: int, *, bias: bool = True) -> None:
@@ -385,13 +386,22 @@ class GatedDeltaNetAttention(nn.Module):
             self.w_alpha.bias.copy_(steps.expm1().log())
 
     def forward(
-        self, x: Float[Tensor, "batch seq d_model"], mask: Bool[Tensor, "..."] | None = None
-    ) -> Float[Tensor, "batch seq d_model"]:
-        """Attend from every token to those up to it: the same shape as x.
+        self,
+        x: Float[Tensor, "batch seq d_model"],
+        mask: Bool[Tensor, "..."] | None = None,
+        *,
+        causal: bool = False,
+        need_weights: bool = True,
+    ) -> tuple[Float[Tensor, "batch seq d_model"], None]:
+        """Attend from every token to those up to it, as `MultiHeadAttention.forward` does.
+
+        It takes no key: a token's gates belong to its key and its query alike.
 
         Args:
             x: (batch, seq, d_model).
             mask: which tokens are no padding, (batch, 1, 1, seq), as for `gated_delta_rule`.
+            causal: changes nothing: a state has read the past alone, and the future is hidden.
+            need_weights: changes nothing: no weights are made.
 
         Raises:
             ValueError, TypeError: as `gated_delta_rule` does.
@@ -408,7 +418,7 @@ class GatedDeltaNetAttention(nn.Module):
         rate = to_float32(self.log_rate).exp()
         alpha = (-rate * F.softplus(to_float32(self.w_alpha(x)))).exp().mT
         output, _ = carry_state(of_length_1(q), of_length_1(k), v, beta, alpha, mask, None)
-        return self.w_o(merge(output).to(x.dtype))
+        return self.w_o(merge(output).to(x.dtype)), None
 
 
 def of_length_1(x: Tensor) -> Tensor:

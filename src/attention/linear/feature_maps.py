@@ -32,8 +32,15 @@ def require_key_mask(mask: Tensor | None, scores: tuple[int, ...], mechanism: st
 def require_feature_map_inputs(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool, mechanism: str
 ) -> None:
-    """Require query, key and value per head, and what attention through features can mask."""
+    """Require query, key and value per head, and what attention through features can hide."""
     require_heads(query, key, value)
+    require_hideable(query, key, mask, causal, mechanism)
+
+
+def require_hideable(
+    query: Tensor, key: Tensor, mask: Tensor | None, causal: bool, mechanism: str
+) -> None:
+    """Require a mask of keys alone, and one query for each key where the future is hidden."""
     n_queries, n_keys = query.shape[-2], key.shape[-2]
     if causal and n_queries != n_keys:
         raise ValueError(

@@ -20,13 +20,11 @@ from attention.arguments import (
     require_dtype,
     require_dtype_of,
     require_heads,
-    require_n_heads,
     require_padding_mask,
     require_size,
     require_vectors,
 )
 from attention.dot_product import attend_fused
-from attention.heads import merge, split
 
 
 def require_fits(E: Tensor, mask: Tensor | None, scores: tuple[int, ...]) -> None:
@@ -118,18 +116,15 @@ def attend_to_mixtures(
     return attend_fused(query, mixed_keys, mixed_values)
 
 
-class LinformerAttention(nn.Module):
-    """Multi-head self-attention over proj_len mixtures of the keys and of the values.
+class Linformer(nn.Module):
+    """What attends in `MultiHeadAttention` to proj_len mixtures of the keys and of the values.
 
-    Parameters by name: `w_q`, `w_k`, `w_v` and `w_o` as in `MultiHeadAttention`; `E` and `F`, each
-    (proj_len, max_length) and shared by all heads of the layer, which the paper calls headwise
-    sharing. They start as independent normal numbers of variance 1 / max_length, with which a
-    mixture of unrelated rows varies as much as one row.
+    Parameters by name: `E` and `F`, each (proj_len, max_length) and shared by all heads of the
+    layer, which the paper calls headwise sharing. They start as independent normal numbers of
+    variance 1 / max_length, with which a mixture of unrelated rows varies as much as one row.
 
     Args:
-        d_model, n_heads, bias: as for `MultiHeadAttention`.
-        max_length: the greatest number of tokens, n. Shorter inputs use the first columns of E and
-            F.
+        max_length: the greatest number of keys, n. Shorter inputs use the first columns of E and F.
         proj_len: the number of mixtures, the paper's k.
 
     Source:
@@ -137,46 +132,54 @@ class LinformerAttention(nn.Module):
 
     Example:
         >>> import torch
-        >>> from attention import LinformerAttention
-        >>> LinformerAttention(8, 2, max_length=100, proj_len=4)(torch.zeros(3, 60, 8)).shape
-        torch.Size([3, 60, 8])
+        >>> from attention import Linformer, MultiHeadAttention
+        >>> module = MultiHeadAttention(8, 2, attend=Linformer(max_length=100, proj_len=4))
+        >>> output, weights = module(torch.zeros(3, 60, 8))
+        >>> output.shape, weights
+        (torch.Size([3, 60, 8]), None)
     """
 
-    def __init__(
-        self, d_model: int, n_heads: int, *, max_length: int, proj_len: int, bias: bool = True
-    ) -> None:
+    def __init__(self, *, max_length: int, proj_len: int) -> None:
         super().__init__()
-        require_n_heads(d_model, n_heads)
         require_size("max_length", max_length)
         require_size("proj_len", proj_len)
-        self.d_model, self.n_heads = d_model, n_heads
         self.max_length, self.proj_len = max_length, proj_len
-        self.w_q = nn.Linear(d_model, d_model, bias=bias)
-        self.w_k = nn.Linear(d_model, d_model, bias=bias)
-        self.w_v = nn.Linear(d_model, d_model, bias=bias)
-        self.w_o = nn.Linear(d_model, d_model, bias=bias)
         scale = 1 / math.sqrt(max_length)
         self.E = nn.Parameter(torch.randn(proj_len, max_length) * scale)
         self.F = nn.Parameter(torch.randn(proj_len, max_length) * scale)
 
     def forward(
-        self, x: Float[Tensor, "batch seq d_model"], mask: Bool[Tensor, "..."] | None = None
-    ) -> Float[Tensor, "batch seq d_model"]:
-        """Attend from every token to the mixtures: the same shape as x.
+        self,
+        q: Float[Tensor, "batch heads query d_key"],
+        k: Float[Tensor, "batch heads key d_key"],
+        v: Float[Tensor, "batch heads key d_value"],
+        mask: Bool[Tensor, "..."] | None = None,
+        *,
+        causal: bool = False,
+        need_weights: bool = True,
+    ) -> tuple[Float[Tensor, "batch heads query d_value"], None]:
+        """Attend in every head, as `DotProduct.forward` does; the weights are None.
 
         Args:
-            x: (batch, seq, d_model).
-            mask: which tokens are no padding, (batch, 1, 1, seq), as for `linformer_attention`.
+            q: (batch, heads, query, d_key).
+            k: (batch, heads, key, d_key).
+            v: (batch, heads, key, d_value).
+            mask: which keys are no padding, (batch, 1, 1, key), as for `linformer_attention`.
+            causal: refused, since every mixture holds keys of the future.
+            need_weights: changes nothing: no weights are made.
 
         Raises:
-            ValueError, TypeError: as `linformer_attention` does.
+            ValueError, TypeError: as `linformer_attention` does, and for causal=True.
         """
-        require_vectors("x", x, "batch seq d_model", last=self.d_model)
-        require_dtype_of(self, x=x)
-        batch, seq, _ = x.shape
-        require_fits(self.E, mask, (batch, self.n_heads, seq, seq))
-        q, k, v = (split(w(x), self.n_heads) for w in (self.w_q, self.w_k, self.w_v))
-        return self.w_o(merge(attend_to_mixtures(q, k, v, self.E, self.F, mask)))
+        if causal:
+            raise ValueError(
+                "causal=True asks for a hidden future, and Linformer mixes all keys before any "
+                "score is made; use it in an encoder or for cross-attention, or `linear_attention` "
+                "here"
+            )
+        require_dtype_of(self, q=q)
+        require_fits(self.E, mask, (*q.shape[:-1], k.shape[-2]))
+        return attend_to_mixtures(q, k, v, self.E, self.F, mask), None
 
     def extra_repr(self) -> str:
         return f"max_length={self.max_length}, proj_len={self.proj_len}"

@@ -16,14 +16,13 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attention.arguments import require_dtype_of, require_n_heads, require_size, require_vectors
-from attention.heads import merge, split
+from attention.arguments import require_size, require_vectors
 from attention.linear.feature_maps import (
     CHUNK,
     attend_through_features,
     kept_keys,
     require_feature_map_inputs,
-    require_key_mask,
+    require_hideable,
 )
 from attention.precision import summed_in_float32
 
@@ -37,7 +36,7 @@ def orthogonal_projection(
     length is drawn apart. The paper takes no more than d_key vectors, so that one group is enough.
 
     Keep the rows as a buffer, since queries and keys must meet the same ones. In training the paper
-    draws them anew from time to time; `PerformerAttention` does both.
+    draws them anew from time to time; `Performer` does both.
 
     Args:
         n_features: how many vectors.
@@ -207,21 +206,19 @@ def estimate_softmax(
     )
 
 
-class PerformerAttention(nn.Module):
-    """Multi-head self-attention that estimates softmax with n_features positive random features.
+class Performer(nn.Module):
+    """What attends in `MultiHeadAttention` with n_features positive random features.
 
-    Parameters by name: `w_q`, `w_k`, `w_v` and `w_o` as in `MultiHeadAttention`. The projection is
-    a buffer, (n_features, d_key), saved with the weights and shared by all heads.
+    The projection is a buffer, (n_features, d_key), saved with the weights and shared by all heads.
 
     In training the paper draws the projection anew from time to time: with features that stay, its
     models stop improving earlier (§4.2 and figure 5). Call `redraw` for this every few hundred
     steps, between two steps.
 
     Args:
-        d_model, n_heads, bias: as for `MultiHeadAttention`.
+        d_key: the width of a head.
         n_features: how many random features stand for exp(q·k / √d_key). More make the error
             smaller and the work larger.
-        causal: whether the tokens after a token are hidden from it.
         generator: where the projection comes from; torch's global generator unless given.
 
     Source:
@@ -229,50 +226,46 @@ class PerformerAttention(nn.Module):
 
     Example:
         >>> import torch
-        >>> from attention import PerformerAttention
-        >>> module = PerformerAttention(8, 2, n_features=16)
-        >>> module(torch.zeros(3, 50, 8)).shape
-        torch.Size([3, 50, 8])
+        >>> from attention import MultiHeadAttention, Performer
+        >>> module = MultiHeadAttention(8, 2, attend=Performer(d_key=4, n_features=16))
+        >>> output, weights = module(torch.zeros(3, 50, 8), causal=True)
+        >>> output.shape, weights
+        (torch.Size([3, 50, 8]), None)
     """
 
     def __init__(
-        self,
-        d_model: int,
-        n_heads: int,
-        *,
-        n_features: int,
-        causal: bool = False,
-        bias: bool = True,
-        generator: torch.Generator | None = None,
+        self, d_key: int, *, n_features: int, generator: torch.Generator | None = None
     ) -> None:
         super().__init__()
-        require_n_heads(d_model, n_heads)
-        self.d_model, self.n_heads, self.causal = d_model, n_heads, causal
-        self.w_q = nn.Linear(d_model, d_model, bias=bias)
-        self.w_k = nn.Linear(d_model, d_model, bias=bias)
-        self.w_v = nn.Linear(d_model, d_model, bias=bias)
-        self.w_o = nn.Linear(d_model, d_model, bias=bias)
-        projection = orthogonal_projection(n_features, d_model // n_heads, generator=generator)
+        projection = orthogonal_projection(n_features, d_key, generator=generator)
         self.register_buffer("projection", projection)
 
     def forward(
-        self, x: Float[Tensor, "batch seq d_model"], mask: Bool[Tensor, "..."] | None = None
-    ) -> Float[Tensor, "batch seq d_model"]:
-        """Attend from every token to all, or to those before it: the same shape as x.
+        self,
+        q: Float[Tensor, "batch heads query d_key"],
+        k: Float[Tensor, "batch heads key d_key"],
+        v: Float[Tensor, "batch heads key d_value"],
+        mask: Bool[Tensor, "..."] | None = None,
+        *,
+        causal: bool = False,
+        need_weights: bool = True,
+    ) -> tuple[Float[Tensor, "batch heads query d_value"], None]:
+        """Attend in every head, as `DotProduct.forward` does; the weights are None.
 
         Args:
-            x: (batch, seq, d_model).
-            mask: which tokens are no padding, (batch, 1, 1, seq), as for `performer_attention`.
+            q: (batch, heads, query, d_key).
+            k: (batch, heads, key, d_key).
+            v: (batch, heads, key, d_value).
+            mask: which keys are no padding, (batch, 1, 1, key), as for `performer_attention`.
+            causal: as for `performer_attention`.
+            need_weights: changes nothing: no weights are made.
 
         Raises:
             ValueError, TypeError: as `performer_attention` does.
         """
-        require_vectors("x", x, "batch seq d_model", last=self.d_model)
-        require_dtype_of(self, x=x)
-        batch, seq, _ = x.shape
-        require_key_mask(mask, (batch, self.n_heads, seq, seq), "Performer")
-        q, k, v = (split(w(x), self.n_heads) for w in (self.w_q, self.w_k, self.w_v))
-        return self.w_o(merge(estimate_softmax(q, k, v, self.projection, mask, causal=self.causal)))
+        require_hideable(q, k, mask, causal, "Performer")
+        require_vectors("projection", self.projection, "features d_key", last=q.shape[-1])
+        return estimate_softmax(q, k, v, self.projection, mask, causal=causal), None
 
     @torch.no_grad()
     def redraw(self, generator: torch.Generator | None = None) -> None:
@@ -280,4 +273,4 @@ class PerformerAttention(nn.Module):
         self.projection.copy_(orthogonal_projection(*self.projection.shape, generator=generator))
 
     def extra_repr(self) -> str:
-        return f"n_features={len(self.projection)}, causal={self.causal}"
+        return f"n_features={len(self.projection)}"

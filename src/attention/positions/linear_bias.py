@@ -19,7 +19,7 @@ from attention.arguments import require_size
 class LinearBias(nn.Module):
     """The bias −slope · distance, one slope for each head. Nothing is learned.
 
-    Assign it to `MultiHeadAttention.score_bias`. One may serve all layers. The queries are the last
+    Give it to `DotProduct` as its bias. One may serve all layers. The queries are the last
     n_queries of n_keys positions, the alignment of `causal_mask`. The slopes are computed again as
     the module moves; after load_state_dict(…, assign=True) on a module made on the meta device call
     this module's `to_empty`.

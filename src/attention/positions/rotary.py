@@ -25,9 +25,9 @@ KEPT = 2048  # positions whose angles a module keeps; those of a longer input ar
 class Rotary(nn.Module):
     """Turn q and k by their positions, before their dot product. Nothing is learned.
 
-    Assign it to `MultiHeadAttention.qk_transform`. One may serve all layers. The queries are the
-    last n_queries of n_keys positions, the alignment of `causal_mask`, so that it stays right when
-    keys are cached, as long as the cache holds them unturned. There is no limit on the length.
+    Give it to `DotProduct` as its transform. One may serve all layers. The queries are the last
+    n_queries of n_keys positions, the alignment of `causal_mask`, so that it stays right when keys
+    are cached, as long as the cache holds them unturned. There is no limit on the length.
 
     Inputs of half precision are turned in float32 and rounded once. The kept angles are computed
     again as the module moves; after load_state_dict(…, assign=True) on a module made on the meta
@@ -55,7 +55,7 @@ class Rotary(nn.Module):
         >>> import torch
         >>> from attention import MultiHeadAttention, Rotary
         >>> attention, x = MultiHeadAttention(d_model=8, n_heads=2), torch.randn(1, 1, 8)
-        >>> attention.qk_transform = Rotary(d_key=4)
+        >>> attention.attend.transform = Rotary(d_key=4)
         >>> _, weights = attention(x, torch.cat((x, torch.randn(1, 2, 8), x), dim=1))
         >>> bool((weights[..., 0] == weights[..., 3]).any())  # equal words, another distance
         False

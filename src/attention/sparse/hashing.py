@@ -294,7 +294,6 @@ class ReformerAttention(nn.Module):
             with a ≈ b hashing costs O(n · √n) time, and memory as for `lsh_buckets`.
         n_rounds: how many times the tokens are hashed, by other rotations each time.
         chunk_length: how many sorted tokens attend to each other and to as many before them.
-        causal: whether the tokens after a token are hidden from it.
         generator: where the rotations come from; torch's global generator unless given.
 
     Raises:
@@ -307,8 +306,9 @@ class ReformerAttention(nn.Module):
         >>> import torch
         >>> from attention import ReformerAttention
         >>> module = ReformerAttention(8, 2, n_buckets=4, n_rounds=2, chunk_length=16)
-        >>> module(torch.zeros(3, 50, 8)).shape
-        torch.Size([3, 50, 8])
+        >>> output, weights = module(torch.zeros(3, 50, 8), causal=True)
+        >>> output.shape, weights
+        (torch.Size([3, 50, 8]), None)
     """
 
     def __init__(
@@ -319,7 +319,6 @@ class ReformerAttention(nn.Module):
         n_buckets: int | tuple[int, int],
         n_rounds: int,
         chunk_length: int,
-        causal: bool = False,
         bias: bool = True,
         generator: torch.Generator | None = None,
     ) -> None:
@@ -338,7 +337,6 @@ class ReformerAttention(nn.Module):
                     f"got {n}"
                 )
         self.d_model, self.n_heads, self.chunk_length = d_model, n_heads, chunk_length
-        self.causal = causal
         self.w_qk = nn.Linear(d_model, d_model, bias=bias)
         self.w_v = nn.Linear(d_model, d_model, bias=bias)
         self.w_o = nn.Linear(d_model, d_model, bias=bias)
@@ -346,12 +344,25 @@ class ReformerAttention(nn.Module):
         self.register_buffer("rotations", torch.randn(shape, generator=generator))
 
     def forward(
-        self, x: Float[Tensor, "batch seq d_model"], mask: Bool[Tensor, "..."] | None = None
-    ) -> Float[Tensor, "batch seq d_model"]:
-        """Attend within buckets: x (batch, seq, d_model) -> the same shape.
+        self,
+        x: Float[Tensor, "batch seq d_model"],
+        mask: Bool[Tensor, "..."] | None = None,
+        *,
+        causal: bool = False,
+        need_weights: bool = True,
+    ) -> tuple[Float[Tensor, "batch seq d_model"], None]:
+        """Attend within buckets, as `MultiHeadAttention.forward` does; the weights are None.
 
-        mask says which tokens are no padding, (batch, 1, 1, seq), and errors are as for
-        `lsh_attention`.
+        It takes no key: a token hashes into a bucket once, as query and as key.
+
+        Args:
+            x: (batch, seq, d_model).
+            mask: which tokens are no padding, (batch, 1, 1, seq), as for `lsh_attention`.
+            causal: whether the tokens after a token are hidden from it.
+            need_weights: changes nothing: no weights are made.
+
+        Raises:
+            ValueError, TypeError: as `lsh_attention` does.
         """
         require_vectors("x", x, "batch seq d_model", last=self.d_model)
         require_dtype_of(self, x=x)
@@ -363,9 +374,9 @@ class ReformerAttention(nn.Module):
         for rotations in self.rotations.split([n // 2 for n in self.n_buckets], dim=-1):
             buckets = buckets * 2 * rotations.shape[-1] + hash_vectors(qk, rotations)
         attended = attend_in_buckets(
-            qk, v, buckets, mask, chunk_length=self.chunk_length, causal=self.causal
+            qk, v, buckets, mask, chunk_length=self.chunk_length, causal=causal
         )
-        return self.w_o(merge(attended))
+        return self.w_o(merge(attended)), None
 
     def extra_repr(self) -> str:
         rounds, n_buckets = len(self.rotations), math.prod(self.n_buckets)

@@ -1,5 +1,6 @@
 """Switching off a head: what is lost without it."""
 
+from attention.mechanism import HeadGate
 from attention.multihead import MultiHeadAttention
 
 
@@ -7,7 +8,7 @@ def switch_off(attention: MultiHeadAttention, head: int) -> None:
     """Set a head's gate to 0, in place; heads that are off already stay off.
 
     Args:
-        attention: its head_gate is made where it is None.
+        attention: a `HeadGate` is put around its `attend` where there is none.
         head: which one, from 0 to n_heads - 1.
 
     Raises:
@@ -21,11 +22,12 @@ def switch_off(attention: MultiHeadAttention, head: int) -> None:
         >>> from attention.trained.ablation import switch_off
         >>> attention = MultiHeadAttention(d_model=8, n_heads=4)
         >>> switch_off(attention, 2)
-        >>> attention.head_gate
+        >>> attention.attend.gate
         tensor([1., 1., 0., 1.])
     """
     if not 0 <= head < attention.n_heads:
         raise ValueError(f"head={head} must be from 0 to {attention.n_heads - 1}")
-    if attention.head_gate is None:
-        attention.head_gate = attention.w_o.weight.new_ones(attention.n_heads)
-    attention.head_gate[head] = 0
+    if not isinstance(attention.attend, HeadGate):
+        gate = attention.w_o.weight.new_ones(attention.n_heads)
+        attention.attend = HeadGate(attention.attend, gate)
+    attention.attend.gate[head] = 0

@@ -99,7 +99,7 @@ class LastSpeaker(nn.Module):
     """Embedded words, one layer of causal attention, and a read-out: who spoke last?
 
     Modules by name: `embedding`; `positions`, where the scheme adds vectors to the words, and an
-    nn.Identity where it does not; `attention`, with the scheme's `qk_transform` or `score_bias`;
+    nn.Identity where it does not; `attention`, with the scheme's transform or bias;
     and `to_name`, an nn.Linear(d_model, 8). Nothing has a bias.
 
     Args:
@@ -133,9 +133,9 @@ class LastSpeaker(nn.Module):
         elif scheme == "learned":
             self.positions = LearnedPositions(D_MODEL, LENGTH)
         elif scheme == "rotary":
-            self.attention.qk_transform = Rotary(self.attention.d_key)
+            self.attention.attend.transform = Rotary(self.attention.d_key)
         elif scheme == "linear bias":
-            self.attention.score_bias = LinearBias(N_HEADS)
+            self.attention.attend.bias = LinearBias(N_HEADS)
 
     def embed(self, token_ids: Int64[Tensor, "batch seq"]) -> Float[Tensor, "batch seq d_model"]:
         """The words as attention sees them, with what the scheme adds to them."""

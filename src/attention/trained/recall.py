@@ -41,9 +41,10 @@ from attention.linear.delta_rule import (
     of_length_1,
 )
 from attention.linear.linear_transformer import linear_attention
-from attention.linear.linformer import LinformerAttention
-from attention.linear.performer import PerformerAttention
+from attention.linear.linformer import Linformer
+from attention.linear.performer import Performer
 from attention.linear.random_features import random_feature_attention
+from attention.mechanism import Mechanism
 from attention.multihead import MultiHeadAttention
 from attention.positions.learned import LearnedPositions
 from attention.sparse.hashing import ReformerAttention
@@ -146,12 +147,9 @@ class RecallModel(nn.Module):
     learned, or an nn.Identity; `attention`; and `to_value`, an nn.Linear(d_model, 16) without bias.
 
     Args:
-        attention: a layer with a `d_model` that maps rows (batch, seq, d_model) to rows, or to rows
-            and weights. In a `MultiHeadAttention` every function of the book that takes q, k, v and
-            mask can stand, by `model.attention.mechanism = ...`.
-        causal: whether the layer is called with causal=True. Leave it out where the layer hides the
-            future by itself. Nothing would leak here, since questions hold no values; but a model
-            that writes has no future to look at.
+        attention: a layer with a `d_model` that is called as `MultiHeadAttention` is.
+        causal: whether the layer is asked to hide the future. Nothing would leak here, since
+            questions hold no values; but a model that writes has no future to look at.
         positions: whether learned vectors are added to the rows, which say where a pair stands.
 
     Source:
@@ -160,10 +158,10 @@ class RecallModel(nn.Module):
     Example:
         >>> from functools import partial
         >>> import torch
-        >>> from attention import MultiHeadAttention, linear_attention
+        >>> from attention import Mechanism, MultiHeadAttention, linear_attention
         >>> from attention.trained.recall import RecallModel, draw_pairs
         >>> model = RecallModel(MultiHeadAttention(32, 2))
-        >>> model.attention.mechanism = partial(linear_attention, causal=True)
+        >>> model.attention.attend = Mechanism(partial(linear_attention, causal=True))
         >>> pairs = draw_pairs(3, 20, 5, torch.Generator().manual_seed(0))
         >>> model(pairs.keys, pairs.values, pairs.asked).shape
         torch.Size([3, 5, 16])
@@ -207,17 +205,14 @@ class RecallModel(nn.Module):
             A logit for each value, (batch, questions, 16).
         """
         x = self.embed(keys, values, asked)
-        attended = self.attention(x, causal=True) if self.causal else self.attention(x)
-        if isinstance(attended, tuple):
-            attended, _ = attended
+        attended, _ = self.attention(x, causal=self.causal)
         return self.to_value((x + attended)[:, keys.shape[1] :])
 
 
-def in_every_head(mechanism: Callable[..., Tensor], d_model: int = D_MODEL) -> MultiHeadAttention:
-    """`MultiHeadAttention` with a mechanism of one's own."""
-    attention = MultiHeadAttention(d_model, N_HEADS, bias=False)
-    attention.mechanism = mechanism
-    return attention
+def in_every_head(function: Callable[..., Tensor], d_model: int = D_MODEL) -> MultiHeadAttention:
+    """`MultiHeadAttention` in which a function attends that hides the future by itself."""
+    attend = Mechanism(function, hides_future=True)
+    return MultiHeadAttention(d_model, N_HEADS, bias=False, attend=attend)
 
 
 def fading(*alphas: float) -> MultiHeadAttention:
@@ -261,33 +256,42 @@ def random_features() -> MultiHeadAttention:
     return in_every_head(mechanism)
 
 
-class Mechanism(NamedTuple):
+class Contender(NamedTuple):
     """How a model with the mechanism is made, and how many numbers it keeps of n pairs."""
 
     make: Callable[[], RecallModel]
     kept: Callable[[int], int]
 
 
-def performer(n_features: int) -> Mechanism:
-    """`PerformerAttention` with its features drawn once."""
-    sizes = {"d_model": D_MODEL, "n_heads": N_HEADS, "n_features": n_features}
-    return Mechanism(
-        lambda: RecallModel(PerformerAttention(**sizes, causal=True, bias=False)),
-        lambda n: linear.random_features(n, **sizes).cache,
-    )
+def performer(n_features: int) -> Contender:
+    """`Performer` with its features drawn once."""
+
+    def make() -> RecallModel:
+        attention = MultiHeadAttention(D_MODEL, N_HEADS, bias=False)
+        attention.attend = Performer(attention.d_key, n_features=n_features)
+        return RecallModel(attention, causal=True)
+
+    return Contender(make, lambda n: linear.random_features(n, D_MODEL, N_HEADS, n_features).cache)
 
 
-def state_alone(make: Callable[[], nn.Module]) -> Mechanism:
+def linformer(d_model: int, proj_len: int) -> MultiHeadAttention:
+    """`Linformer` with a column for each row of the largest task."""
+    attention = MultiHeadAttention(d_model, N_HEADS, bias=False)
+    attention.attend = Linformer(max_length=MOST, proj_len=proj_len)
+    return attention
+
+
+def state_alone(make: Callable[[], nn.Module]) -> Contender:
     """A layer that keeps one matrix of d_key × d_key numbers for each head."""
-    return Mechanism(lambda: RecallModel(make()), lambda n: linear.decay(n, D_MODEL, N_HEADS).cache)
+    return Contender(lambda: RecallModel(make()), lambda n: linear.decay(n, D_MODEL, N_HEADS).cache)
 
 
-def in_window(window: int, n_sinks: int = 0) -> Mechanism:
+def in_window(window: int, n_sinks: int = 0) -> Contender:
     """The last `window` tokens and the first n_sinks."""
     attend = partial(
         sparse_attention, window=window, global_tokens=range(n_sinks), causal=True, block=16
     )
-    return Mechanism(
+    return Contender(
         lambda: RecallModel(in_every_head(attend)),
         lambda n: sparse.sinks(n, D_MODEL, N_HEADS, window, n_sinks).cache,
     )
@@ -295,50 +299,48 @@ def in_window(window: int, n_sinks: int = 0) -> Mechanism:
 
 # What costs fewer parameters than four square matrices is made wider, and what costs more narrower.
 MECHANISMS = {
-    "softmax": Mechanism(
+    "softmax": Contender(
         lambda: RecallModel(in_every_head(partial(fused_attention, causal=True))),
         lambda n: dense.multi_head(n, D_MODEL, N_HEADS).cache,
     ),
-    "softmax, learned positions": Mechanism(
+    "softmax, learned positions": Contender(
         lambda: RecallModel(
             in_every_head(partial(fused_attention, causal=True), 26), positions=True
         ),
         lambda n: dense.multi_head(n, 26, N_HEADS).cache,
     ),
-    "grouped-query, 1 key head": Mechanism(
+    "grouped-query, 1 key head": Contender(
         lambda: RecallModel(GroupedQueryAttention(36, N_HEADS, 1, bias=False), causal=True),
         lambda n: dense.grouped_query(n, 36, N_HEADS, 1).cache,
     ),
-    "latent, 8 numbers": Mechanism(
+    "latent, 8 numbers": Contender(
         lambda: RecallModel(LatentAttention(36, N_HEADS, 8, bias=False), causal=True),
         lambda n: dense.latent(n, 36, N_HEADS, 8).cache,
     ),
     "window 8": in_window(8),
     "window 16": in_window(16),
     "window 12, 4 sinks": in_window(12, n_sinks=4),
-    "strided 8": Mechanism(
+    "strided 8": Contender(
         lambda: RecallModel(in_every_head(partial(strided_attention, stride=8))),
         lambda n: sparse.strided(n, D_MODEL, N_HEADS, 8).cache,
     ),
-    "LSH, 8 buckets": Mechanism(
-        lambda: RecallModel(ReformerAttention(36, N_HEADS, **HASHED, causal=True, bias=False)),
+    "LSH, 8 buckets": Contender(
+        lambda: RecallModel(ReformerAttention(36, N_HEADS, **HASHED, bias=False), causal=True),
         lambda n: linear.reformer(n, 36, N_HEADS, **HASHED).cache,
     ),
-    "linear": Mechanism(
+    "linear": Contender(
         lambda: RecallModel(in_every_head(partial(linear_attention, causal=True))),
         lambda n: linear.linear(n, D_MODEL, N_HEADS).cache,
     ),
     "Performer, 16 features": performer(16),
     "Performer, 64 features": performer(64),
-    "random features, 64": Mechanism(
+    "random features, 64": Contender(
         lambda: RecallModel(random_features()),
         lambda n: linear.random_features(n, D_MODEL, N_HEADS, 64).cache,
     ),
     # Not causal, so that no model that writes could have it. Here it reads no answer from ahead.
-    "Linformer, 16 mixtures": Mechanism(
-        lambda: RecallModel(
-            LinformerAttention(24, N_HEADS, max_length=MOST, proj_len=16, bias=False)
-        ),
+    "Linformer, 16 mixtures": Contender(
+        lambda: RecallModel(linformer(24, proj_len=16)),
         lambda n: linear.linformer(n, 24, N_HEADS, 16, max_length=MOST).cache,
     ),
     "sum after SiLU": state_alone(sum_after_silu),
@@ -448,10 +450,10 @@ def accuracy_by_pairs(model: RecallModel, *, rewritten: bool = False) -> dict[in
 
     Example:
         >>> from functools import partial
-        >>> from attention import sparse_attention
+        >>> from attention import Mechanism, sparse_attention
         >>> from attention.trained.recall import accuracy_by_pairs, load_recall
         >>> model = load_recall()  # trained with softmax over all pairs
-        >>> model.attention.mechanism = partial(sparse_attention, window=8, causal=True)
+        >>> model.attention.attend = Mechanism(partial(sparse_attention, window=8, causal=True))
         >>> by_pairs = accuracy_by_pairs(model)
         >>> by_pairs[8] > 0.99, by_pairs[64] < 0.25  # it finds the last 8 and guesses the others
         (True, True)
@@ -488,7 +490,7 @@ def accuracy_by_place(model: RecallModel, count: int = 100) -> Float[Tensor, " p
 def load_recall() -> RecallModel:
     """Load the model with softmax that was trained on keys that are all different.
 
-    Its layer is a `MultiHeadAttention`, whose `mechanism` can be exchanged.
+    Its layer is a `MultiHeadAttention`, whose `attend` can be exchanged.
 
     Source:
         This book's own.

@@ -21,7 +21,7 @@ from attention.arguments import require_size, require_vectors
 class QKNorm(nn.Module):
     """RMSNorm of every query and every key over its d_key components.
 
-    Assign it to `MultiHeadAttention.qk_transform`. The gains start at 1. Then every query and key
+    Give it to `DotProduct` as its transform. The gains start at 1. Then every query and key
     has the length √d_key, and a scaled score lies between −√d_key and √d_key.
 
     Parameters by name: `q_norm.weight` and `k_norm.weight` (d_key), a gain for each component of
@@ -74,14 +74,12 @@ class QKSequential(nn.Sequential):
     each component's gain would meet components that were turned, and the scores would depend on
     the positions themselves, no longer on the distance alone.
 
-    Source:
-        This book's own.
-
     Example:
         >>> import torch
         >>> from attention import EncoderLayer, QKNorm, QKSequential, Rotary
         >>> layer = EncoderLayer(d_model=8, n_heads=2, d_ff=32)
-        >>> layer.self_attention.qk_transform = QKSequential(QKNorm(d_key=4), Rotary(d_key=4))
+        >>> both = QKSequential(QKNorm(d_key=4), Rotary(d_key=4))
+        >>> layer.self_attention.attend.transform = both
         >>> layer(torch.randn(1, 3, 8))[0].shape
         torch.Size([1, 3, 8])
     """

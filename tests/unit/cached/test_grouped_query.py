@@ -95,7 +95,7 @@ def test_no_input_is_modified():
 
 @given(cases(), st.booleans())
 def test_as_many_heads_of_keys_as_of_queries_is_multi_head(case, need_weights):
-    ours = GroupedQueryAttention.from_multihead(case.module, case.module.n_heads)
+    ours = GroupedQueryAttention.from_multi_head(case.module, case.module.n_heads)
     arguments = (case.query, case.key, case.value, case.mask)
     output, weights = ours(*arguments, need_weights=need_weights)
     expected, expected_weights = case.module(*arguments, need_weights=need_weights)
@@ -144,7 +144,7 @@ def pooled(module: MultiHeadAttention, n_kv_heads: int) -> MultiHeadAttention:
 
 
 @pytest.mark.parametrize("n_kv_heads", [1, 2, 3, 6])
-def test_from_multihead_is_exact_where_the_heads_of_a_group_are_equal(n_kv_heads):
+def test_from_multi_head_is_exact_where_the_heads_of_a_group_are_equal(n_kv_heads):
     module = MultiHeadAttention(12, 6, dropout=0.25).double().eval()
     randomise(module, torch.Generator().manual_seed(1))
     equal_heads = pooled(module, n_kv_heads)
@@ -152,7 +152,7 @@ def test_from_multihead_is_exact_where_the_heads_of_a_group_are_equal(n_kv_heads
     expected, expected_weights = equal_heads(x)
     # Pooling what is equal already changes nothing, and pooling what differs gives those means.
     for source in (equal_heads, module):
-        ours = GroupedQueryAttention.from_multihead(source, n_kv_heads)
+        ours = GroupedQueryAttention.from_multi_head(source, n_kv_heads)
         output, weights = ours(x)
         assert_close(output, expected)
         assert_close(weights, expected_weights)
@@ -323,12 +323,12 @@ REFUSED = {
         "dropout is a probability between 0 and 1, got 2.0",
     ),
     "pooling into heads that do not divide": (
-        lambda: GroupedQueryAttention.from_multihead(MultiHeadAttention(12, 6), 4),
+        lambda: GroupedQueryAttention.from_multi_head(MultiHeadAttention(12, 6), 4),
         ValueError,
         "n_kv_heads=4 does not divide n_heads=6; it can be 1, 2, 3 or 6",
     ),
     "pooling torch's module": (
-        lambda: GroupedQueryAttention.from_multihead(torch.nn.MultiheadAttention(8, 2), 1),
+        lambda: GroupedQueryAttention.from_multi_head(torch.nn.MultiheadAttention(8, 2), 1),
         TypeError,
         "module must be a MultiHeadAttention, got MultiheadAttention",
     ),

@@ -62,7 +62,7 @@ def multiplied_out(module):
     """`MultiHeadAttention` whose keys and values take two matrices in one, and no bias."""
     whole = MultiHeadAttention(module.d_model, module.n_heads).double()
     with torch.no_grad():
-        for w in whole.children():
+        for w in (whole.w_q, whole.w_k, whole.w_v, whole.w_o):
             w.bias.zero_()
         for name in ("w_q", "w_o"):
             getattr(whole, name).load_state_dict(getattr(module, name).state_dict(), strict=False)

@@ -267,7 +267,7 @@ class Mine(attention.MultiHeadAttention):
 def test_dropout_left_on_in_evaluation():
     class LeftOn(Mine):
         def forward(self, query, key, value, mask=None):
-            return F.dropout(super().forward(query, key, value, mask)[0], self.dropout)
+            return F.dropout(super().forward(query, key, value, mask)[0], self.attend.dropout)
 
     text = told(check_multi_head_attention(LeftOn))
     assert "In evaluation mode nothing may be drawn at random. Dropout is left on" in text
@@ -276,7 +276,7 @@ def test_dropout_left_on_in_evaluation():
 def test_dropout_that_does_nothing():
     class Never(Mine):
         def forward(self, query, key, value, mask=None):
-            self.dropout = 0.0
+            self.attend.dropout = 0.0
             return super().forward(query, key, value, mask)
 
     assert "the dropout that the class takes has no effect" in told(

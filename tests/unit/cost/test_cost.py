@@ -16,6 +16,7 @@ from attention import (
 from attention.cached.grouped_query import GroupedQueryAttention
 from attention.cached.key_value_cache import KeyValueCache
 from attention.cached.latent import LatentAttention, LatentCache
+from attention.cached.rolling_cache import RollingCache
 from attention.cost import dense, linear, recurrent, sparse
 from attention.linear.delta_rule import (
     GatedDeltaNetAttention,
@@ -23,7 +24,7 @@ from attention.linear.delta_rule import (
     gated_delta_rule,
 )
 from attention.linear.linear_transformer import linear_attention, linear_attention_step
-from attention.linear.linformer import LinformerAttention
+from attention.linear.linformer import Linformer
 from attention.linear.performer import performer_attention
 from attention.linear.random_features import random_feature_attention
 from attention.recurrent.additive import AdditiveAttention
@@ -31,7 +32,7 @@ from attention.recurrent.luong import LuongAttention
 from attention.sparse.fixed import fixed_mask
 from attention.sparse.global_tokens import global_mask
 from attention.sparse.hashing import ReformerAttention
-from attention.sparse.sinks import RollingCache, sink_mask
+from attention.sparse.sinks import sink_mask
 from attention.sparse.strided import strided_mask
 from attention.sparse.union import sparse_attention
 from attention.sparse.window import sliding_window_mask
@@ -188,7 +189,7 @@ MODULES = {
         recurrent.luong(48, 20, 16, 12, "concat"),
     ),
     "linformer": (
-        LinformerAttention(16, 4, max_length=60, proj_len=5),
+        MultiHeadAttention(16, 4, attend=Linformer(max_length=60, proj_len=5)),
         (X,),
         linear.linformer(48, 16, 4, 5, max_length=60),
     ),
@@ -321,7 +322,7 @@ MIXINGS = {
         lambda: linear.reformer(48, 16, 4, n_buckets=4, n_rounds=3, chunk_length=16).memory,
     ),
     "Linformer": (
-        lambda: LinformerAttention(16, 4, max_length=48, proj_len=20)(X),
+        lambda: MultiHeadAttention(16, 4, attend=Linformer(max_length=48, proj_len=20))(X),
         lambda: linear.linformer(48, 16, 4, proj_len=20).memory,
     ),
 }

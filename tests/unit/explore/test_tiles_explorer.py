@@ -26,7 +26,7 @@ def qkv():
     x, attention = model.embed(new_talks(SEQ).token_ids[[TALK]]), model.attention
     layers = (attention.w_q, attention.w_k, attention.w_v)
     q, k, v = (split_heads(layer(x), attention.n_heads) for layer in layers)
-    return [each[0, HEAD] for each in (*attention.qk_transform(q, k), v)]
+    return [each[0, HEAD] for each in (*attention.attend.transform(q, k), v)]
 
 
 def tensors(explorer, tile, causal):

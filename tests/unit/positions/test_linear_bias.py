@@ -82,7 +82,7 @@ def test_it_equals_torchs_function_under_a_float_mask(
     n_queries, n_keys, mask, causal, need_weights
 ):
     attention = randomised(MultiHeadAttention(8, 2))
-    attention.score_bias = LinearBias(2).double()
+    attention.attend.bias = LinearBias(2).double()
     x, y = vectors(2, n_queries, 8), vectors(2, n_keys, 8, seed=2)
     mask = mask if mask is None else mask[..., :n_keys]
     output, _ = attention(x, y, mask=mask, causal=causal, need_weights=need_weights)
@@ -113,7 +113,7 @@ def test_without_scores_a_head_prefers_what_is_near():
     attention = MultiHeadAttention(4, 2).double()
     torch.nn.init.zeros_(attention.w_q.weight)
     torch.nn.init.zeros_(attention.w_q.bias)
-    attention.score_bias = LinearBias(2).double()
+    attention.attend.bias = LinearBias(2).double()
     _, weights = attention(torch.randn(1, 3, 4).double(), causal=True)
     for head, slope in enumerate((2**-4, 2**-8)):
         powers = torch.tensor([math.exp(-slope * d) for d in (2, 1, 0)], dtype=torch.float64)
@@ -125,10 +125,10 @@ def test_without_scores_a_head_prefers_what_is_near():
 def test_half_precision(need_weights, dtype):
     """300 positions are more than bfloat16 counts."""
     attention = MultiHeadAttention(8, 2)
-    attention.score_bias = LinearBias(2)
+    attention.attend.bias = LinearBias(2)
     attention = randomised(attention).to(dtype)
-    assert attention.score_bias(3, 3).dtype == torch.float32
-    assert torch.equal(attention.score_bias(300, 300), LinearBias(2)(300, 300))
+    assert attention.attend.bias(3, 3).dtype == torch.float32
+    assert torch.equal(attention.attend.bias(300, 300), LinearBias(2)(300, 300))
     x = vectors(1, 300, 8).detach().to(dtype)
     output, _ = attention(x, causal=True, need_weights=need_weights)
     exact = copy.deepcopy(attention).double()
@@ -141,7 +141,7 @@ def test_half_precision(need_weights, dtype):
 def test_autocast(need_weights):
     torch.manual_seed(0)
     attention, x = MultiHeadAttention(8, 2), torch.randn(2, 5, 8)
-    attention.score_bias = LinearBias(2)
+    attention.attend.bias = LinearBias(2)
     expected, _ = attention(x, causal=True)
     for context in (torch.enable_grad, torch.no_grad):
         with context(), torch.autocast("cpu", dtype=torch.bfloat16):
@@ -153,7 +153,7 @@ def test_autocast(need_weights):
 @pytest.mark.parametrize("need_weights", [True, False])
 def test_the_last_queries_alone_give_the_last_rows(need_weights):
     attention, x = randomised(MultiHeadAttention(8, 2)), vectors(2, 7, 8)
-    attention.score_bias = LinearBias(2).double()
+    attention.attend.bias = LinearBias(2).double()
     whole, _ = attention(x, causal=True, need_weights=need_weights)
     for n in (1, 3):
         last, _ = attention(x[:, -n:], x, causal=True, need_weights=need_weights)

@@ -86,9 +86,9 @@ def test_the_conventions_differ_until_the_rows_are_permuted():
     """The weights of one give other scores in the other, and equal ones in its order of rows."""
     d_key, n_heads = 6, 2
     attention, x = randomised(MultiHeadAttention(12, n_heads)), vectors(2, 5, 12)
-    attention.qk_transform = Rotary(d_key).double()
+    attention.attend.transform = Rotary(d_key).double()
     expected, weights = attention(x)
-    attention.qk_transform = Rotary(d_key, halves=True).double()
+    attention.attend.transform = Rotary(d_key, halves=True).double()
     _, other = attention(x)
     assert (other - weights).abs().max() > 0.01
     head = [*range(0, d_key, 2), *range(1, d_key, 2)]  # 0 2 4 1 3 5: pairs become i, i + 3
@@ -106,7 +106,7 @@ def test_the_conventions_differ_until_the_rows_are_permuted():
 @pytest.mark.parametrize("halves", [False, True])
 def test_the_last_queries_alone_give_the_last_rows(halves, need_weights):
     attention, x = randomised(MultiHeadAttention(8, 2)), vectors(2, 7, 8)
-    attention.qk_transform = Rotary(4, halves=halves).double()
+    attention.attend.transform = Rotary(4, halves=halves).double()
     whole, _ = attention(x, causal=True, need_weights=need_weights)
     for n in (1, 3):
         last, _ = attention(x[:, -n:], x, causal=True, need_weights=need_weights)
@@ -153,7 +153,7 @@ def test_a_turn_is_rounded_once(dtype, convert):
 def test_autocast(need_weights):
     torch.manual_seed(0)
     attention, x = MultiHeadAttention(8, 2), torch.randn(2, 5, 8)
-    attention.qk_transform = Rotary(4)
+    attention.attend.transform = Rotary(4)
     expected, _ = attention(x)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         output, _ = attention(x, need_weights=need_weights)
@@ -195,7 +195,7 @@ def test_an_encoder_equals_torchs_functions_in_values_and_gradients(mask, halves
     plain, _ = encoder(x, mask, need_weights=need_weights)
     one_for_all = Rotary(4, halves=halves).double()
     for layer in encoder.layers:
-        layer.self_attention.qk_transform = one_for_all
+        layer.self_attention.attend.transform = one_for_all
     output, _ = encoder(x, mask, need_weights=need_weights)
     expected = encode(encoder, x, mask, halves)
     assert not torch.allclose(output, plain)

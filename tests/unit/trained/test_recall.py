@@ -13,6 +13,7 @@ from attention import (
     GroupedQueryAttention,
     KeyValueCache,
     LatentAttention,
+    Mechanism,
     MultiHeadAttention,
     gated_delta_rule,
     linear_attention_step,
@@ -130,8 +131,8 @@ def by_formula(name, layer, x):
         if "delta" in name:
             attended = by_steps(name, layer, head, x, q, k, v)
         elif name.startswith("Linformer"):
-            scores = q @ (layer.E[:, :n] @ k).mT / math.sqrt(d_key)
-            attended = scores.softmax(-1) @ (layer.F[:, :n] @ v)
+            scores = q @ (layer.attend.E[:, :n] @ k).mT / math.sqrt(d_key)
+            attended = scores.softmax(-1) @ (layer.attend.F[:, :n] @ v)
         else:
             if name == "linear":
                 plus = [torch.where(y > 0, y + 1, y.exp()) for y in (q, k)]
@@ -233,7 +234,7 @@ def test_the_numbers_kept_are_those_that_a_cache_or_a_state_holds():
 def test_one_line_puts_another_mechanism_into_the_trained_model():
     model, pairs = load_recall(), new_pairs(64, 20)
     before = model(*pairs[:3])
-    model.attention.mechanism = partial(tiled_attention, causal=True)
+    model.attention.attend = Mechanism(partial(tiled_attention, causal=True))
     torch.testing.assert_close(model(*pairs[:3]), before)
 
 

@@ -120,7 +120,7 @@ def test_from_torch_keeps_what_else_a_layer_has():
     ours = DecoderLayer.from_torch(theirs)
     x, memory = vectors(2, 5, 8), vectors(2, 6, 8, seed=2)
     assert_close(ours(x, memory)[0], theirs(x, memory, FUTURE))
-    assert (ours.self_attention.dropout, ours.cross_attention.dropout) == (0.2, 0.2)
+    assert (ours.self_attention.attend.dropout, ours.cross_attention.attend.dropout) == (0.2, 0.2)
     assert [m.p for m in ours.modules() if isinstance(m, nn.Dropout)] == [0.2, 0.2]
     assert not any(module.training for module in ours.modules())
 

@@ -128,7 +128,7 @@ def test_from_torch_keeps_what_else_a_layer_has(options):
     assert_close(ours(x)[0], theirs(x))
     dropouts = [m.p for m in ours.modules() if isinstance(m, nn.Dropout)]
     assert dropouts == [0.2, 0.2]
-    assert ours.self_attention.dropout == 0.2
+    assert ours.self_attention.attend.dropout == 0.2
     assert not any(module.training for module in ours.modules())
     with torch.no_grad():  # a copy: what happens to one does not happen to the other
         for parameter in theirs.parameters():

@@ -168,7 +168,7 @@ def test_every_option_reaches_every_part(name):
     assert feed_forwards
     assert all(part.activation is torch.tanh for part in feed_forwards)
     assert all(part.p == 0.3 for part in parts if isinstance(part, nn.Dropout))
-    assert all(part.dropout == 0.3 for part in attentions)
+    assert all(part.attend.dropout == 0.3 for part in attentions)
     assert all(part.norm_first for part in layers)
 
 

@@ -43,7 +43,7 @@ def test_the_scores_have_a_bound():
             w.weight *= 1000
     _, without = attention(x)
     assert (without.amax(-1) > 0.999).float().mean() > 0.9
-    attention.qk_transform = QKNorm(4).double()
+    attention.attend.transform = QKNorm(4).double()
     _, weights = attention(x)
     # The largest score is 2, the smallest −2: no weight is over e^4 times another.
     assert (weights.amax(-1) / weights.amin(-1) < torch.e**4).all()
@@ -58,12 +58,12 @@ def test_the_scores_have_a_bound():
 def test_in_an_encoder_it_equals_torchs_functions_in_values_and_gradients(need_weights):
     encoder, x, mask = Encoder(8, 2, 16, n_layers=2), vectors(2, 6, 8), padding_mask(IDS, 0)
     for layer in encoder.layers:
-        layer.self_attention.qk_transform = QKNorm(4)
+        layer.self_attention.attend.transform = QKNorm(4)
     randomised(encoder)
     output, _ = encoder(x, mask, need_weights=need_weights)
     expected = x
     for layer in encoder.layers:
-        attention, norm = layer.self_attention, layer.self_attention.qk_transform
+        attention, norm = layer.self_attention, layer.self_attention.attend.transform
         q, k, v = (
             F.linear(expected, w.weight, w.bias).unflatten(-1, (2, 4)).transpose(1, 2)
             for w in (attention.w_q, attention.w_k, attention.w_v)
@@ -75,7 +75,7 @@ def test_in_an_encoder_it_equals_torchs_functions_in_values_and_gradients(need_w
         expected = layer.feed_forward_norm(expected + layer.feed_forward(expected))
     assert_close(output, expected)
     inputs = [x, *encoder.parameters()]
-    assert sum("qk_transform" in name for name, _ in encoder.named_parameters()) == 4
+    assert sum("transform" in name for name, _ in encoder.named_parameters()) == 4
     for actual, wanted in zip(
         gradients([output], inputs), gradients([expected], inputs), strict=True
     ):
@@ -129,7 +129,7 @@ def test_half_precision(dtype):
 def test_autocast(need_weights):
     torch.manual_seed(0)
     attention, x = MultiHeadAttention(8, 2), torch.randn(2, 5, 8)
-    attention.qk_transform = QKSequential(QKNorm(4), Rotary(4))
+    attention.attend.transform = QKSequential(QKNorm(4), Rotary(4))
     expected, _ = attention(x)
     for context in (torch.enable_grad, torch.no_grad):
         with context(), torch.autocast("cpu", dtype=torch.bfloat16):

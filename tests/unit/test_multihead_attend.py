@@ -1,4 +1,4 @@
-"""The three attributes of MultiHeadAttention: a gate per head, a transform of q and k, a bias."""
+"""What attends in MultiHeadAttention: a transform of q and k, a bias, and a gate around it."""
 
 import copy
 import math
@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.nn import functional as F
 
-from attention import EncoderLayer, MultiHeadAttention, causal_mask, split_heads
+from attention import (
+    DotProduct,
+    EncoderLayer,
+    HeadGate,
+    MultiHeadAttention,
+    causal_mask,
+    split_heads,
+)
 from attention.dot_product import attend, attend_fused
 from tests.unit.cases import ULPS_OF_GRADIENTS, assert_close, cases, gradients, randomise
 
@@ -45,7 +52,10 @@ class Table(nn.Module):
 
 def head_by_head(module, query, key, value, mask, scale):
     """Every head by itself, its scores written out; what each gives to the output is added up."""
-    width = module.d_key
+    width, attend = module.d_key, module.attend
+    gate = None
+    if isinstance(attend, HeadGate):
+        gate, attend = attend.gate, attend.attend
     total = torch.zeros_like(query)
     all_weights = []
     for h in range(module.n_heads):
@@ -54,19 +64,19 @@ def head_by_head(module, query, key, value, mask, scale):
             F.linear(x, w.weight[own], None if w.bias is None else w.bias[own])
             for x, w in ((query, module.w_q), (key, module.w_k), (value, module.w_v))
         )
-        if module.qk_transform is not None:
-            q = torch.einsum("bqd,de->bqe", q, module.qk_transform.for_q[h])
-            k = torch.einsum("bkd,de->bke", k, module.qk_transform.for_k[h])
+        if attend.transform is not None:
+            q = torch.einsum("bqd,de->bqe", q, attend.transform.for_q[h])
+            k = torch.einsum("bkd,de->bke", k, attend.transform.for_k[h])
         scores = torch.einsum("bqd,bkd->bqk", q, k) / math.sqrt(width)
-        if module.score_bias is not None:
-            scores = scores + module.score_bias.table[h]
+        if attend.bias is not None:
+            scores = scores + attend.bias.table[h]
         exp = (scores - scores.amax(-1, keepdim=True)).exp()
         if mask is not None:
             exp = exp * mask.expand(scale)[:, h]
         whole = exp.sum(-1, keepdim=True)
         weights = exp / torch.where(whole == 0, 1.0, whole)
-        gate = 1.0 if module.head_gate is None else module.head_gate[h]
-        total = total + gate * F.linear(weights @ v, module.w_o.weight[:, own])
+        factor = 1.0 if gate is None else gate[h]
+        total = total + factor * F.linear(weights @ v, module.w_o.weight[:, own])
         all_weights.append(weights)
     output = total if module.w_o.bias is None else total + module.w_o.bias
     return output, torch.stack(all_weights, dim=1)
@@ -79,15 +89,16 @@ def test_each_equals_its_formula_in_values_and_gradients(which, need_weights, ca
     module, shape = case.module, case.scores_shape
     rng = torch.Generator().manual_seed(3)
     if "transform" in which:
-        module.qk_transform = Mix(module.n_heads, module.d_key).double()
-        randomise(module.qk_transform, rng)
+        module.attend.transform = Mix(module.n_heads, module.d_key).double()
+        randomise(module.attend.transform, rng)
     if "bias" in which:
-        module.score_bias = Table(*shape[1:]).double()
-        randomise(module.score_bias, rng)
+        module.attend.bias = Table(*shape[1:]).double()
+        randomise(module.attend.bias, rng)
     inputs = [*case.inputs, *module.parameters()]
     if "gate" in which:
-        module.head_gate = torch.randn(module.n_heads, generator=rng).double().requires_grad_()
-        inputs.append(module.head_gate)
+        gate = torch.randn(module.n_heads, generator=rng).double().requires_grad_()
+        module.attend = HeadGate(module.attend, gate)
+        inputs.append(gate)
     key = case.query if case.key is None else case.key
     value = key if case.value is None else case.value
     mask = case.mask
@@ -112,24 +123,25 @@ def test_a_head_switched_off_is_one_whose_columns_of_w_o_are_zero(need_weights):
         off.w_o.weight[:, 4:8] = 0
     whole, weights = module(x)
     expected, _ = off(x, need_weights=need_weights)
-    module.head_gate = torch.tensor([1.0, 0.0, 1.0])
+    plain = module.attend
+    module.attend = HeadGate(plain, torch.tensor([1.0, 0.0, 1.0]))
     output, same = module(x, need_weights=need_weights)
     assert_close(output, expected)
     assert not torch.allclose(output, whole)
     assert not need_weights or torch.equal(same, weights)
-    module.head_gate = torch.zeros(3)
+    module.attend.gate = torch.zeros(3)
     assert torch.equal(module(x)[0], module.w_o.bias.expand(2, 5, 12))
-    module.head_gate = None
+    module.attend = plain
     assert torch.equal(module(x)[0], whole)
 
 
 def test_the_importance_of_a_head_for_each_sentence():
     """|∂loss/∂gate| of every sentence at once (Michel et al. 2019), and of one after the other."""
     layer, x = EncoderLayer(8, 4, 16).double(), torch.randn(5, 6, 8).double()
-    attention = layer.self_attention
+    gated = layer.self_attention.attend = HeadGate(layer.self_attention.attend, torch.ones(4))
 
     def loss(gate, sentence):
-        attention.head_gate = gate
+        gated.gate = gate
         return layer(sentence[None])[0].square().sum().sin()
 
     at_once = torch.func.vmap(torch.func.grad(loss), (None, 0))(torch.ones(4).double(), x)
@@ -144,20 +156,22 @@ def test_the_importance_of_a_head_for_each_sentence():
 
 def test_what_a_module_takes_with_it():
     names = list(MultiHeadAttention(8, 2).state_dict())
+    assert names == [f"w_{w}.{part}" for w in "qkvo" for part in ("weight", "bias")]
     module, x = MultiHeadAttention(8, 2), torch.randn(1, 3, 8)
-    module.head_gate = torch.tensor([1.0, 0.5])
+    plain = module.attend
+    module.attend = HeadGate(plain, torch.tensor([1.0, 0.5]))
     assert list(module.state_dict()) == names
-    module.qk_transform, module.score_bias = Mix(2, 4), Table(2, 3, 3)
+    plain.transform, plain.bias = Mix(2, 4), Table(2, 3, 3)
     randomise(module, torch.Generator().manual_seed(0))
-    more = ["qk_transform.for_q", "qk_transform.for_k", "score_bias.table"]
-    assert list(module.state_dict()) == names + more
+    more = ["transform.for_q", "transform.for_k", "bias.table"]
+    assert list(module.state_dict()) == [*names, *(f"attend.attend.{name}" for name in more)]
     output, _ = module(x)
     other = copy.deepcopy(module)
     assert torch.equal(other(x)[0], output)
-    assert other.head_gate is not module.head_gate
-    assert module.double().head_gate.dtype == torch.float64
-    for name in ("head_gate", "qk_transform", "score_bias"):
-        setattr(module, name, None)
+    assert other.attend.gate is not module.attend.gate
+    assert module.double().attend.gate.dtype == torch.float64
+    module.attend = plain
+    plain.transform = plain.bias = None
     assert list(module.state_dict()) == names
 
 
@@ -217,25 +231,44 @@ def test_the_transform_gets_the_heads():
 
     module, x, y = MultiHeadAttention(8, 2), torch.randn(3, 4, 8), torch.randn(3, 5, 8)
     expected, _ = module(x, y)
-    module.qk_transform = Look()
+    module.attend.transform = Look()
     assert torch.equal(module(x, y)[0], expected)
     ((q, k),) = seen
     assert torch.equal(q, split_heads(module.w_q(x), 2))
     assert torch.equal(k, split_heads(module.w_k(y), 2))
 
 
+def test_scores_are_what_softmax_gets():
+    module, x, y = MultiHeadAttention(8, 2).double(), torch.randn(3, 4, 8), torch.randn(3, 5, 8)
+    module.attend = DotProduct(transform=Mix(2, 4), bias=Table(2, 4, 5)).double()
+    randomise(module.attend, torch.Generator().manual_seed(0))
+    q, k = split_heads(module.w_q(x.double()), 2), split_heads(module.w_k(y.double()), 2)
+    scores, (_, weights) = module.attend.scores(q, k), module(x.double(), y.double())
+    assert_close(scores.softmax(-1), weights)
+    by_hand = (q @ module.attend.transform.for_q) @ (k @ module.attend.transform.for_k).mT / 2
+    assert_close(scores, by_hand + module.attend.bias.table)
+
+
+def test_dropout_belongs_to_what_attends():
+    module, x = MultiHeadAttention(8, 2, dropout=0.5), torch.randn(1, 50, 8)
+    assert module.attend.dropout == 0.5
+    torch.manual_seed(0)
+    assert (module(x)[1] == 0).any()
+    assert not (module.eval()(x)[1] == 0).any()
+
+
 REFUSED = {
     "a gate for all heads": (
-        {"head_gate": torch.ones(1)},
-        "head_gate must have shape (heads) = (4,), got (1,)",
+        lambda plain: HeadGate(plain, torch.ones(1)),
+        "gate must have shape (heads) = (4,), got (1,)",
     ),
     "a bias for another length": (
-        {"score_bias": Table(4, 3, 3)},
-        "the result of score_bias must have shape (heads, query, key) = (4, 3, 5), got (4, 3, 3)",
+        lambda plain: DotProduct(bias=Table(4, 3, 3)),
+        "bias must have shape (heads, query, key) = (4, 3, 5), got (4, 3, 3)",
     ),
     "a bias for one head": (
-        {"score_bias": Table(1, 3, 5)},
-        "the result of score_bias must have shape (heads, query, key) = (4, 3, 5), got (1, 3, 5)",
+        lambda plain: DotProduct(bias=Table(1, 3, 5)),
+        "bias must have shape (heads, query, key) = (4, 3, 5), got (1, 3, 5)",
     ),
 }
 
@@ -244,11 +277,10 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 @pytest.mark.parametrize("need_weights", [True, False])
 def test_what_would_be_broadcast_is_refused(name, need_weights, monkeypatch):
-    attributes, message = REFUSED[name]
+    attending, message = REFUSED[name]
     monkeypatch.setattr(Table, "forward", lambda self, n_queries, n_keys: self.table)
     module = MultiHeadAttention(8, 4)
-    for attribute, value in attributes.items():
-        setattr(module, attribute, value)
+    module.attend = attending(module.attend)
     with pytest.raises(ValueError, match=re.escape(message)):
         module(torch.randn(2, 3, 8), torch.randn(2, 5, 8), need_weights=need_weights)
 
@@ -259,7 +291,7 @@ def test_compiled_and_exported_with_all_three(need_weights):
     """In an interpreter of its own: the signature checks of these tests are not compiled."""
     code = f"""
 import torch
-from attention import Encoder, MultiHeadAttention
+from attention import DotProduct, Encoder, HeadGate, MultiHeadAttention
 from attention.positions.linear_bias import LinearBias
 from attention.positions.rotary import Rotary
 from attention.transformer.qk_norm import QKNorm, QKSequential
@@ -267,9 +299,8 @@ torch.manual_seed(0)
 torch.set_num_threads(1)
 
 def all_three(attention):
-    attention.head_gate = torch.tensor([1.0, 0.5])
-    attention.qk_transform = QKSequential(QKNorm(4), Rotary(4))
-    attention.score_bias = LinearBias(2)
+    inside = DotProduct(transform=QKSequential(QKNorm(4), Rotary(4)), bias=LinearBias(2))
+    attention.attend = HeadGate(inside, torch.tensor([1.0, 0.5]))
 
 encoder = Encoder(8, 2, 16, n_layers=2)
 for layer in encoder.layers:

@@ -1,0 +1,134 @@
+"""The rolling cache: the first tokens and the newest ones, in memory that does not grow.
+
+Under `sink_mask` a token sees the window before it and the first few tokens, the attention sinks.
+So a decoder keeps these keys and values, and drops all others.
+"""
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from attention.arguments import require_size
+from attention.cached.key_value_cache import require_new_tokens
+
+
+class RollingCache:
+    """The keys and values of one layer that a new token sees under `sink_mask`, and no others.
+
+    The first n_sinks tokens stay. After them the newest takes the place of the oldest of the
+    window + 1 that came before it, in a ring: nothing is moved, and nothing is allocated after the
+    first moment. So the keys stand in no order, and attention does not mind: a sum over keys is the
+    same in any. Positions are in the keys, or nowhere.
+
+    A `GroupedQueryAttention` takes it where it takes a `KeyValueCache`. Writing token by token with
+    one in each layer equals the pass over the whole text under `sink_mask`, with as many sinks and
+    the same window. What a layer dropped still acts where a kept key has read it a layer below.
+
+    StreamingLLM counts positions in the cache, not in the text, so that no distance grows beyond
+    what training had. This cache turns nothing. For `Rotary` write the keys unturned, bring those
+    that `append` returns into the order of their tokens, `keys[:, :, cache.positions.argsort()]`,
+    and the values alike, and turn them then with the query: `Rotary` counts them as they stand.
+
+    Args:
+        batch: how many sequences are decoded side by side.
+        n_kv_heads: how many heads of keys and values; query heads do not count.
+        window: how many keys a token sees besides its own and the sinks, all of them before it.
+        n_sinks: how many of the first tokens stay; may be 0.
+        d_key: the width of a head.
+        dtype, device: what the keys and values have; torch's defaults unless given.
+
+    Attributes:
+        length: how many tokens were written. At most n_sinks + window + 1 of them are held.
+        nbytes: the bytes allocated, 2 · batch · n_kv_heads · (n_sinks + window + 1) · d_key ·
+            (bytes per number), however many tokens were written.
+
+    Source:
+        Xiao et al. 2023 (StreamingLLM), §3.2.
+
+    Example:
+        >>> import torch
+        >>> from attention import RollingCache
+        >>> cache = RollingCache(batch=1, n_kv_heads=2, window=3, n_sinks=1, d_key=4)
+        >>> for token in torch.randn(10, 1, 2, 1, 4):
+        ...     keys, values = cache.append(token, token)
+        >>> cache.length, keys.shape, cache.positions
+        (10, torch.Size([1, 2, 5, 4]), tensor([0, 9, 6, 7, 8]))
+    """
+
+    def __init__(
+        self,
+        batch: int,
+        n_kv_heads: int,
+        window: int,
+        n_sinks: int,
+        d_key: int,
+        *,
+        dtype: torch.dtype | None = None,
+        device: torch.device | str | None = None,
+    ) -> None:
+        require_size("batch", batch)
+        require_size("n_kv_heads", n_kv_heads)
+        require_size("window", window, least=0)
+        require_size("n_sinks", n_sinks, least=0)
+        require_size("d_key", d_key)
+        self.window, self.n_sinks, self.length = window, n_sinks, 0
+        shape = (batch, n_kv_heads, n_sinks + window + 1, d_key)
+        self.keys = torch.zeros(shape, dtype=dtype, device=device)
+        self.values = torch.zeros_like(self.keys)
+
+    @property
+    def nbytes(self) -> int:
+        return self.keys.nbytes + self.values.nbytes
+
+    @property
+    def positions(self) -> Int64[Tensor, " held"]:
+        """Where in the text each token stands whose key is held, in the order of the keys."""
+        slot = torch.arange(min(self.length, self.keys.shape[2]), device=self.keys.device)
+        newest = self.length - 1
+        return torch.where(slot < self.n_sinks, slot, newest - (newest - slot) % (self.window + 1))
+
+    def append(
+        self,
+        key: Float[Tensor, "batch kv_heads new d_key"],
+        value: Float[Tensor, "batch kv_heads new d_key"],
+    ) -> tuple[
+        Float[Tensor, "batch kv_heads held d_key"], Float[Tensor, "batch kv_heads held d_key"]
+    ]:
+        """Write the key and value of a new token, and return those that it may see.
+
+        Several tokens at once are taken as long as none has to go for them. They see what is
+        returned under a causal mask, as with a `KeyValueCache`. Afterwards the second new token
+        would take the place of a key that the first still sees.
+
+        Args:
+            key: (batch, kv_heads, new, d_key).
+            value: (batch, kv_heads, new, d_key).
+
+        Returns:
+            The keys and the values held, (batch, kv_heads, held, d_key), the new ones among them,
+            as views of the cache. The next call writes over them: use or copy them before it.
+
+        Raises:
+            ValueError: for several tokens at once where one has to go, for another batch, number of
+                heads or width, and for keys that need gradients, as `KeyValueCache.append` does.
+            TypeError: for another dtype.
+
+        Cost:
+            O(new · kv_heads · d_key), at any length of the text.
+        """
+        require_new_tokens(key, value, self.keys)
+        n_new, size = key.shape[2], self.keys.shape[2]
+        if n_new > 1 and self.length + n_new > size:
+            raise ValueError(
+                f"{n_new} tokens at once do not fit behind {self.length} in a cache of n_sinks + "
+                f"window + 1 = {size}: a later one would take the place of a key that an earlier "
+                "one sees; from there on append one token at a time"
+            )
+        # A token that fits has as many before it as its place says; one that does not goes round.
+        start = self.length
+        if start >= size:
+            start = self.n_sinks + (start - self.n_sinks) % (self.window + 1)
+        self.keys[:, :, start : start + n_new] = key
+        self.values[:, :, start : start + n_new] = value
+        self.length += n_new
+        return self.keys[:, :, : self.length], self.values[:, :, : self.length]

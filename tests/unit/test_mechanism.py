@@ -1,0 +1,263 @@
+"""What attends instead of the dot product: any function, in every layer of the transformer."""
+
+import re
+from functools import partial
+
+import pytest
+import torch
+from torch import nn
+
+import attention as a
+from attention import (
+    DecoderLayer,
+    DotProduct,
+    EncoderLayer,
+    HeadGate,
+    Mechanism,
+    MultiHeadAttention,
+    Rotary,
+    causal_mask,
+    linear_attention,
+    merge_heads,
+    padding_mask,
+    performer_attention,
+    sliding_window_mask,
+    sparse_attention,
+    split_heads,
+    strided_attention,
+    strided_mask,
+    tiled_attention,
+)
+from attention.linear.performer import orthogonal_projection
+from tests.unit.cases import assert_close, gradients
+
+EXACT = {  # and the mask under which dense attention does the same, of 11 tokens
+    "tiled": (partial(tiled_attention, tile=4), None),
+    "tiled, causal": (partial(tiled_attention, causal=True, tile=4), causal_mask(11)),
+    "window": (partial(sparse_attention, window=4, block=4), sliding_window_mask(11, 4)),
+    "strided": (partial(strided_attention, stride=3), strided_mask(11, 3)),
+}
+ESTIMATES = {
+    "linear": partial(linear_attention, causal=True),
+    "performer": lambda q, k, v, mask: performer_attention(
+        q, k, v, orthogonal_projection(16, 4, generator=torch.Generator().manual_seed(0)), mask
+    ),
+}
+
+
+@pytest.fixture
+def module():
+    torch.manual_seed(0)
+    return MultiHeadAttention(8, 2).double()
+
+
+@pytest.fixture
+def x():
+    rng = torch.Generator().manual_seed(1)
+    return torch.randn(3, 11, 8, generator=rng, dtype=torch.float64, requires_grad=True)
+
+
+@pytest.mark.parametrize("name", EXACT)
+@pytest.mark.parametrize("padded", [False, True])
+def test_an_exact_one_changes_nothing_but_the_cost(name, padded, module, x):
+    function, pattern = EXACT[name]
+    unpadded = padding_mask(torch.arange(1, 34).view(3, 11) % 9, 0) if padded else None
+    mask = pattern if unpadded is None else unpadded if pattern is None else unpadded & pattern
+    inputs = [x, *module.parameters()]
+    expected, _ = module(x, mask=mask)
+    wanted = gradients([expected], inputs)
+
+    module.attend = Mechanism(function)
+    output, weights = module(x, mask=unpadded)
+    assert weights is None
+    assert_close(output, expected)
+    for actual, gradient in zip(gradients([output], inputs), wanted, strict=True):
+        torch.testing.assert_close(actual, gradient, atol=1e-12, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ESTIMATES)
+def test_it_gets_the_heads_and_its_result_is_merged(name, module, x):
+    q, k, v = (split_heads(w(x), 2) for w in (module.w_q, module.w_k, module.w_v))
+    by_hand = module.w_o(merge_heads(ESTIMATES[name](q, k, v, None)))
+    module.attend = Mechanism(ESTIMATES[name])
+    assert_close(module(x)[0], by_hand)
+    assert_close(module(x, need_weights=False)[0], by_hand)
+
+
+def test_a_transform_and_a_gate_do_what_they_do_to_the_dot_product(module, x):
+    gate = torch.tensor([1.0, 0.0])
+    module.attend = HeadGate(DotProduct(transform=Rotary(4)), gate)
+    expected, _ = module(x)
+    module.attend = HeadGate(Mechanism(tiled_attention, transform=Rotary(4)), gate)
+    assert_close(module(x)[0], expected)
+
+
+def every_way(d_model=8, n_heads=2):
+    """Each mechanism of the family as a layer's self-attention, and whether it hides the future."""
+    d_key, sizes = d_model // n_heads, (d_model, n_heads)
+    window = partial(sparse_attention, window=4, block=4)
+    hides = partial(Mechanism, hides_future=True)
+
+    def with_(attend):
+        return MultiHeadAttention(*sizes, attend=attend)
+
+    projection = orthogonal_projection(16, d_key)
+    random = partial(a.random_feature_attention, projection=projection, causal=True)
+    alpha = torch.tensor([0.9, 0.5])[None, :, None]
+    return {
+        "dot product": (with_(DotProduct()), True),
+        "rotary": (with_(DotProduct(transform=Rotary(d_key))), True),
+        "QK norm": (with_(DotProduct(transform=a.QKNorm(d_key))), True),
+        "linear bias": (with_(DotProduct(bias=a.LinearBias(n_heads))), True),
+        "gated": (with_(HeadGate(DotProduct(), torch.ones(n_heads))), True),
+        "grouped-query": (a.GroupedQueryAttention(*sizes, n_kv_heads=1), True),
+        "latent": (a.LatentAttention(*sizes, d_latent=3), True),
+        "tiled": (with_(hides(partial(tiled_attention, tile=4, causal=True))), True),
+        "window": (with_(hides(partial(window, causal=True))), True),
+        "window, both ways": (with_(Mechanism(window)), False),
+        "strided": (with_(hides(partial(strided_attention, stride=3))), True),
+        "fixed": (with_(hides(partial(a.fixed_attention, stride=3))), True),
+        "Reformer": (
+            a.ReformerAttention(*sizes, n_buckets=4, n_rounds=2, chunk_length=4),
+            True,
+        ),
+        "linear": (with_(hides(partial(linear_attention, causal=True))), True),
+        "Performer": (with_(a.Performer(d_key, n_features=16)), True),
+        "random features": (with_(hides(lambda q, k, v, m: random(q, k, v, mask=m))), True),
+        "Linformer": (with_(a.Linformer(max_length=11, proj_len=4)), False),
+        "decay": (
+            with_(hides(lambda q, k, v, m: a.decayed_linear_attention(q, k, v, alpha.to(q), m)[0])),
+            True,
+        ),
+        "gated delta rule": (a.GatedDeltaNetAttention(*sizes), True),
+    }
+
+
+@pytest.mark.parametrize("name", every_way())
+def test_in_the_layers_of_a_transformer(name):
+    """It learns in an encoder; in a decoder too, and nothing leaks, where it hides the future."""
+    torch.manual_seed(0)
+    self_attention, hides_the_future = every_way()[name]
+    encoder = EncoderLayer(8, 2, 16, norm_first=True)
+    encoder.self_attention = self_attention
+    decoder = DecoderLayer(8, 2, 16, norm_first=True)
+    decoder.self_attention = self_attention
+    x, memory = torch.randn(2, 11, 8), torch.randn(2, 5, 8)
+    target = torch.randn(2, 11, 8)
+    mask = padding_mask(torch.tensor([[1] * 11, [1] * 9 + [0] * 2]), 0)
+
+    def losses(layer, inputs, **options):
+        optimiser = torch.optim.Adam(layer.parameters(), lr=0.01)
+        for _ in range(15):
+            loss = (layer(*inputs, **options)[0] - target).square().mean()
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+            yield loss.item()
+
+    first, *_, last = losses(encoder, [x], mask=mask)
+    assert last < 0.9 * first
+    assert all(w.grad is not None for w in encoder.parameters())
+    if not hides_the_future:
+        with pytest.raises(ValueError, match=r"^causal=True asks for a hidden future, and "):
+            decoder(x, memory)
+        return
+    first, *_, last = losses(decoder, [x, memory], mask=mask)
+    assert last < 0.9 * first
+    decoder.double()
+    other = x.clone()
+    other[:, 7:] += 1.0
+    before, after = (decoder(rows.double(), memory.double())[0] for rows in (x, other))
+    assert_close(after[:, :7], before[:, :7])
+    assert not torch.isclose(after[:, 7:], before[:, 7:]).all()
+
+
+def test_every_mechanism_of_the_package_is_tried_in_a_layer():
+    """So that one that is added is added here too."""
+    modules = {type(attention).__name__ for attention, _ in every_way().values()}
+    attends = {type(getattr(each, "attend", None)).__name__ for each, _ in every_way().values()}
+    layers = {
+        name
+        for name in a.__all__
+        if isinstance(getattr(a, name), type)
+        and issubclass(getattr(a, name), nn.Module)
+        and "causal" in getattr(a, name).forward.__annotations__
+    }
+    assert layers <= modules | attends, layers - modules - attends
+
+
+REFUSED = {
+    "causal": (
+        lambda module, x: module(x, causal=True),
+        ValueError,
+        "causal=True asks for a hidden future, and this mechanism does not hide it; give a "
+        "function that does, as Mechanism(partial(linear_attention, causal=True), "
+        "hides_future=True)",
+    ),
+    "heads of another shape": (
+        lambda module, x: MultiHeadAttention(
+            8, 2, attend=Mechanism(lambda q, k, v, mask: v[:, :1])
+        )(x.float()),
+        ValueError,
+        "the output of attend must have shape (batch, heads, query, d_key) = (3, 2, 11, 4), got "
+        "(3, 1, 11, 4)",
+    ),
+    "no function": (
+        lambda module, x: Mechanism(linear_attention(*torch.ones(3, 1, 1, 2, 4))),
+        TypeError,
+        "function must be a function of q, k, v and mask, got Tensor",
+    ),
+    "a bare function": (
+        lambda module, x: MultiHeadAttention(8, 2, attend=linear_attention),
+        TypeError,
+        "attend must be a module, got function; Mechanism(function) makes one of a function of q, "
+        "k, v and mask",
+    ),
+    "nothing": (
+        lambda module, x: setattr(module, "attend", None),
+        TypeError,
+        "attend must be a module, got NoneType; Mechanism(function) makes one",
+    ),
+    "dropout beside what attends": (
+        lambda module, x: MultiHeadAttention(8, 2, dropout=0.1, attend=DotProduct()),
+        ValueError,
+        "give dropout=0.1 to attend, as in DotProduct(0.1)",
+    ),
+    "an old gate": (
+        lambda module, x: setattr(module, "head_gate", torch.ones(2)),
+        AttributeError,
+        "MultiHeadAttention has no head_gate; write attention.attend = "
+        "HeadGate(attention.attend, gate)",
+    ),
+    "an old transform": (
+        lambda module, x: setattr(module, "qk_transform", Rotary(4)),
+        AttributeError,
+        "MultiHeadAttention has no qk_transform; write attention.attend.transform = …, or "
+        "attend=DotProduct(transform=…)",
+    ),
+    "an old bias": (
+        lambda module, x: setattr(module, "score_bias", None),
+        AttributeError,
+        "MultiHeadAttention has no score_bias; write attention.attend.bias = …, or "
+        "attend=DotProduct(bias=…)",
+    ),
+    "an old mechanism": (
+        lambda module, x: setattr(module, "mechanism", tiled_attention),
+        AttributeError,
+        "MultiHeadAttention has no mechanism; write attention.attend = Mechanism(function)",
+    ),
+}
+
+
+@pytest.mark.usefixtures("as_a_reader")
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_is_refused(name, module, x):
+    call, error, message = REFUSED[name]
+    module.attend = Mechanism(linear_attention)
+    with pytest.raises(error, match=f"^{re.escape(message)}"):
+        call(module, x)
+
+
+def test_it_says_what_attends(module):
+    module.attend = Mechanism(partial(linear_attention, causal=True), hides_future=True)
+    assert "(attend): Mechanism(linear_attention, hides_future=True)" in repr(module)
