@@ -1,6 +1,19 @@
+import re
+
+import pytest
 import torch
 
-from attention import MultiHeadAttention, PerHeadAttention
+from attention import (
+    DotProduct,
+    GroupedQueryAttention,
+    HeadGate,
+    LinearBias,
+    Mechanism,
+    MultiHeadAttention,
+    PerHeadAttention,
+    Rotary,
+    tiled_attention,
+)
 
 
 def test_each_head_holds_its_rows():
@@ -35,3 +48,37 @@ def test_a_mask_of_its_own_for_every_head():
     mask = torch.tensor([[[[True, False]], [[False, True]]]])  # (1, 2, 1, 2)
     _, weights = per_head(torch.randn(3, 1, 4), torch.randn(3, 2, 4), mask=mask)
     assert weights.tolist() == [[[[1, 0]], [[0, 1]]]] * 3
+
+
+NOT_CARRIED = {
+    "rotary": (
+        DotProduct(transform=Rotary(2)),
+        "module.attend has a transform, Rotary, which does not exist here; set "
+        "module.attend.transform = None to copy the weights alone",
+    ),
+    "a bias": (DotProduct(bias=LinearBias(4)), "module.attend has a bias, LinearBias, which does"),
+    "another mechanism": (
+        Mechanism(tiled_attention),
+        "module attends by Mechanism, which does not exist here; set module.attend = DotProduct() "
+        "to copy the weights alone",
+    ),
+    "a gate": (HeadGate(DotProduct(), torch.ones(4)), "module attends by HeadGate, which does"),
+}
+
+
+@pytest.mark.parametrize("name", NOT_CARRIED)
+def test_what_a_copy_could_not_do_is_refused(name):
+    attend, message = NOT_CARRIED[name]
+    module = MultiHeadAttention(8, 4, attend=attend)
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
+        PerHeadAttention.from_multi_head(module)
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
+        GroupedQueryAttention.from_multi_head(module, n_kv_heads=2)
+
+
+def test_dropout_is_carried_over_or_refused():
+    module = MultiHeadAttention(8, 4, dropout=0.5)
+    assert GroupedQueryAttention.from_multi_head(module, n_kv_heads=2).dropout == 0.5
+    says = "module has dropout=0.5, and this one drops nothing; set module.attend.dropout = 0.0"
+    with pytest.raises(ValueError, match=f"^{re.escape(says)}"):
+        PerHeadAttention.from_multi_head(module)
