@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import torch
 from ipywidgets import Dropdown, SelectionSlider
 
-from attention.dot_product import scaled_dot_product_attention
 from attention.example import SENTENCES, running_example
 from attention.explore.controls import D_MODELS, N_HEADS, size_sliders
 from attention.explore.explorer import Explorer, Frame, explorer
@@ -60,8 +59,8 @@ def masking_explorer(
             "cross-attention": padding,
         }[mask]
         # Only the weights are asked for here, so the keys stand in as values.
-        _, weights = scaled_dot_product_attention(q, k, k, may)
-        scores = (q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5)[0, 0]
+        _, weights = example.attention.attend(q, k, k, may)
+        scores = example.attention.attend.scores(q, k)[0, 0]
         everyone = torch.ones(1, 1, length, length, dtype=torch.bool)
         allowed = (everyone if may is None else everyone & may)[0, 0]  # (query, key)
         return {
