@@ -14,8 +14,7 @@ import time
 
 import torch
 
-from attention.trained.date_training import BATCH, RECURRENT, right, train
-from attention.trained.dates import draw_dates, held_out_dates
+from attention.trained.dates import BATCH, RECIPES, accuracy, draw_dates, held_out_dates, train
 
 DECODERS = {"additive": "BahdanauDecoder", "general": "LuongDecoder"}
 
@@ -23,14 +22,14 @@ DECODERS = {"additive": "BahdanauDecoder", "general": "LuongDecoder"}
 def main():
     torch.set_num_threads(1)
     print(f"\ntorch {torch.__version__}, 1 thread, {platform.machine()}")
-    print(f"{RECURRENT.steps * BATCH} dates to learn from; two of them:")
+    print(f"{RECIPES['additive'].steps * BATCH} dates to learn from; two of them:")
     for date in draw_dates(2, random.Random(0)):
         print(f"  {date.text!r} -> {date.iso!r}")
     for name, decoder in DECODERS.items():
         start = time.perf_counter()
         model = train(name, seed=0)
         seconds = time.perf_counter() - start
-        share = right(model, held_out_dates()).double().mean().item()
+        share = accuracy(model, held_out_dates())
         print(f"{decoder}: {seconds:.0f} s; held out: exact match {share:.2%}", flush=True)
         if share < 0.99:
             raise SystemExit(f"{decoder} stays below 99 %")

@@ -1,12 +1,13 @@
 """Attention in PyTorch, one idea per module: what "Attention, Head by Head" builds and teaches."""
 
+from typing import TYPE_CHECKING, Any
+
 from attention.cached.grouped_query import GroupedQueryAttention, grouped_attention
 from attention.cached.key_value_cache import KeyValueCache
 from attention.cached.latent import LatentAttention, LatentCache
 from attention.cached.rolling_cache import RollingCache
 from attention.dot_product import DotProduct, fused_attention, scaled_dot_product_attention
 from attention.embedding import SinusoidalPositionalEncoding, TokenEmbedding
-from attention.example import SENTENCES, RunningExample, running_example
 from attention.heads import merge_heads, split_heads
 from attention.linear.delta_rule import (
     GatedDeltaNetAttention,
@@ -55,6 +56,9 @@ from attention.transformer.encoder import Encoder, EncoderLayer
 from attention.transformer.encoder_decoder import EncoderDecoder, TransformerOutput
 from attention.transformer.feed_forward import FeedForward
 from attention.transformer.qk_norm import QKNorm, QKSequential
+
+if TYPE_CHECKING:
+    from attention.example import SENTENCES, RunningExample, running_example
 
 __all__ = [
     "SENTENCES",
@@ -131,3 +135,16 @@ __all__ = [
     "tiled_attention",
     "tokenize",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the running example when it is asked for: the trained model comes with it."""
+    if name in ("SENTENCES", "RunningExample", "running_example"):
+        from attention import example
+
+        return getattr(example, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

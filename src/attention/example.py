@@ -8,8 +8,7 @@ from torch import Tensor
 
 from attention.multihead import MultiHeadAttention
 from attention.text import Vocabulary
-from attention.trained.grammar import VOCABULARY
-from attention.trained.stored import load_trained
+from attention.trained.who_and_whom import VOCABULARY, load
 
 # "the" and "cat" come twice in the first: the same word, two positions. The third gets two <pad>.
 SENTENCES = ("the cat saw the other cat", "a dog chased the red ball", "birds sing at dawn")
@@ -64,7 +63,7 @@ def running_example(
         >>> weights.shape
         torch.Size([3, 2, 6, 6])
     """
-    model = load_trained(d_model, n_heads).requires_grad_(False)
+    model = load(d_model, n_heads).requires_grad_(False)
     token_ids = VOCABULARY.encode_batch(sentences)
     x = model.embed(token_ids)
     tokens = [VOCABULARY.decode(row) for row in token_ids]

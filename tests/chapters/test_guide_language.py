@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from attention import tokenize
-from attention.trained import training
-from attention.trained.grammar import LONGEST
+from attention.trained import who_and_whom
+from attention.trained.who_and_whom import LONGEST
 
 SECTION = (Path(__file__).parents[2] / "book" / "another-language.md").read_text("utf-8")
 WORDS, TRAINING, EXPLORER, OTHER_ORDER = re.findall(r"```python\n(.*?)```", SECTION, re.S)
@@ -52,7 +52,7 @@ def test_the_sentences_are_german(object_first):
 @pytest.mark.usefixtures("as_a_reader")
 def test_the_code_of_the_guide_runs(monkeypatch):
     """With ten steps of training; all of them are in the slow test."""
-    monkeypatch.setattr(training, "train", partial(training.train, steps=10))
+    monkeypatch.setattr(who_and_whom, "train", partial(who_and_whom.train, steps=10))
     names = {}
     exec(WORDS + TRAINING, names)
     *before, last = EXPLORER.partition("\nwho_and_whom_explorer(")

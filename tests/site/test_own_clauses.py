@@ -9,7 +9,8 @@ import torch
 
 from attention.embedding import sines_and_cosines
 from attention.explore.layer import ALL_VERBS
-from attention.trained.relative_clauses import SEEDS, VOCABULARY, draw_clauses, load_clauses
+from attention.trained import relative_clauses
+from attention.trained.relative_clauses import LAYERS, VOCABULARY, draw_clauses
 from attention.trained.without_parts import without_parts
 from tests.site.in_page import LOAD, numbers_of, source_of, text_of, view_of
 
@@ -53,7 +54,7 @@ def sentences():
 
 @torch.no_grad()
 def torchs(n_layers, off, sentences):
-    model = without_parts(load_clauses(n_layers).double(), *off)
+    model = without_parts(relative_clauses.load(n_layers).double(), *off)
     # The page's sines are doubles. Torch's were rounded to float32 first, which a model without
     # layer norm magnifies a thousandfold.
     table = model.positional_encoding.table
@@ -86,7 +87,7 @@ OFF = [off for count in range(4) for off in itertools.combinations(PARTS, count)
 
 
 @pytest.mark.parametrize("off", OFF, ids=str)
-@pytest.mark.parametrize("n_layers", SEEDS)
+@pytest.mark.parametrize("n_layers", LAYERS)
 def test_the_page_answers_what_torch_does(module_page, sentences, n_layers, off):
     module_page.evaluate(LOAD, source_of("layer"))
     found = computed(module_page, n_layers, off, sentences)

@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from attention.trained.date_models import LONGEST
-from attention.trained.date_stored import load_date_model
-from attention.trained.dates import LETTERS, SIGN_NAMES, SIGNS, START, draw_dates
+from attention.trained.dates import LETTERS, LONGEST, SIGN_NAMES, SIGNS, START, draw_dates, load
 from tests.site.in_page import LOAD, numbers_of, source_of, text_of, view_of
 
 CLOSE = 1e-5
@@ -59,7 +57,7 @@ def dates():
 
 @torch.no_grad()
 def torchs(dates):
-    model = load_date_model("transformer").double()
+    model = load("transformer").double()
     numbers = []
     for text in dates:
         letters = LETTERS.encode_batch([list(text)])
@@ -107,7 +105,7 @@ def test_a_date_typed_without_a_network(visit, site):
         for text in ("the 1st of May, 2024", "31 december nineteen ninety-nine"):
             field.fill(text)
             letters = LETTERS.encode_batch([list(text.lower())])
-            signs = SIGNS.decode(load_date_model("transformer").write(letters)[0])
+            signs = SIGNS.decode(load("transformer").write(letters)[0])
             assert f"in the end {''.join(signs[:-1])}" in status.inner_text()
         field.fill("4/3/1973")
         assert "does not know “/”" in widget.locator(".error").inner_text()

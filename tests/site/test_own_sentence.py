@@ -9,9 +9,15 @@ import torch
 import attention.explore
 from attention.masks import padding_mask
 from attention.text import tokenize
-from attention.trained.grammar import LONGEST, VOCABULARY, draw_sentences, find_verb
-from attention.trained.stored import load_trained, stored
-from attention.trained.training import without_head
+from attention.trained import who_and_whom
+from attention.trained.who_and_whom import (
+    LONGEST,
+    SIZES,
+    VOCABULARY,
+    draw_sentences,
+    find_verb,
+    without_head,
+)
 from tests.site.in_page import LOAD, numbers_of, source_of, text_of, view_of
 
 CLOSE = 1e-5
@@ -92,7 +98,7 @@ def drawn():
 
 def torchs(d_model, n_heads, sentences):
     """What torch makes of the same sentences: weights, then the probabilities of who and whom."""
-    model = load_trained(d_model, n_heads).requires_grad_(False).double()
+    model = who_and_whom.load(d_model, n_heads).requires_grad_(False).double()
     numbers = []
     for tokens in sentences:
         token_ids = VOCABULARY.encode_batch([tokens])
@@ -113,7 +119,7 @@ def computed(page, view, d_model, n_heads, sentences):
     return numbers_of(page, ANSWERS, [state, sentences])
 
 
-@pytest.mark.parametrize(("d_model", "n_heads"), stored())
+@pytest.mark.parametrize(("d_model", "n_heads"), SIZES)
 def test_thousands_of_sentences_agree_with_torch(module_page, landing, drawn, d_model, n_heads):
     module_page.evaluate(LOAD, source_of("who_and_whom"))
     found = computed(module_page, landing, d_model, n_heads, drawn)
@@ -188,7 +194,7 @@ def write(v, text):
 def torch_answers(text, model=None):
     tokens = tokenize(text)
     batch = VOCABULARY.encode_batch([tokens])
-    answer = (model or load_trained(8, 2))(batch, torch.tensor([find_verb(tokens)]))
+    answer = (model or who_and_whom.load(8, 2))(batch, torch.tensor([find_verb(tokens)]))
     return VOCABULARY.decode([answer.who.argmax().item(), answer.whom.argmax().item()])
 
 
@@ -220,7 +226,7 @@ def test_a_head_switched_off_takes_its_answer_with_it(visit, site):
             switch.focus()
             v.page.keyboard.press("Space")
             assert switch.get_attribute("aria-checked") == "false"
-            model = without_head(load_trained(8, 2), head)
+            model = without_head(who_and_whom.load(8, 2), head)
             assert shown_answers(widget) == torch_answers(text, model)
             assert shown_answers(widget)[head] != ["ball", "dog"][head]
             switch.click()

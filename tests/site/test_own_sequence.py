@@ -6,15 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from attention.trained.induction import (
-    SEEDS,
-    SYMBOLS,
-    decode,
-    encode,
-    load_induction,
-    new_sequences,
-    without_head,
-)
+from attention.trained import induction
+from attention.trained.induction import LAYERS, SYMBOLS, decode, encode, new_sequences, without_head
 from tests.site.in_page import LOAD, numbers_of, source_of, text_of, view_of
 
 CLOSE = 1e-5
@@ -59,9 +52,9 @@ def sequences():
 
 @torch.no_grad()
 def torchs(layers, sequences, off):
-    model = load_induction(layers).double()
+    model = induction.load(layers).double()
     for layer, head in off:
-        model = without_head(model, layer, head)
+        model = without_head(model, head, layer=layer)
     numbers = []
     for text in sequences:
         logits, weights = model(encode(text))
@@ -82,7 +75,7 @@ def computed(page, layers, sequences, off):
 
 
 @pytest.mark.parametrize("off", OFF, ids=str)
-@pytest.mark.parametrize("layers", SEEDS)
+@pytest.mark.parametrize("layers", LAYERS)
 def test_the_page_computes_what_torch_does(module_page, sequences, layers, off):
     off = [(layer, head) for layer, head in off if layer < layers]
     module_page.evaluate(LOAD, source_of("induction"))

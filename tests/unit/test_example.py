@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from attention import SENTENCES, SinusoidalPositionalEncoding, running_example
-from attention.trained.stored import load_trained
+from attention.trained import who_and_whom
 
 
 def test_three_sentences_of_six_tokens():
@@ -28,7 +28,7 @@ def test_the_same_word_differs_only_by_its_position():
 
 
 def test_it_is_the_trained_models():
-    example, model = running_example(12, 3), load_trained(12, 3)
+    example, model = running_example(12, 3), who_and_whom.load(12, 3)
     torch.testing.assert_close(example.x, model.embed(example.token_ids).detach())
     _, weights = example.attention(example.x)
     torch.testing.assert_close(weights, model.attention(example.x)[1].detach())

@@ -34,6 +34,16 @@ def test_importing_it_imports_nothing_that_draws():
     assert not drawing & {name.split(".")[0] for name in loaded}
 
 
+def test_importing_it_imports_no_trained_model():
+    """The running example brings one, and comes when it is asked for."""
+    loaded = "print(any(name.startswith('attention.trained') for name in sys.modules))"
+    script = f"import sys, attention\n{loaded}\nattention.running_example\n{loaded}"
+    assert python(script).split() == ["False", "True"]
+    assert set(attention.__all__) <= set(dir(attention))
+    with pytest.raises(AttributeError, match="has no attribute 'running_examples'"):
+        attention.running_examples  # noqa: B018
+
+
 def lines_of_code(tree):
     """How many lines are code: no docstring, no comment, no blank line."""
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
@@ -53,7 +63,7 @@ def test_a_module_stands_on_torch_and_is_no_longer_than_one_mechanism(path):
         elif isinstance(node, ast.ImportFrom):
             imported.add(node.module.split(".")[0])
     allowed = {"attention", "torch", "jaxtyping"} | sys.stdlib_module_names
-    if path.parent.name == "trained":
+    if path.relative_to(SOURCE).parts[0] == "trained":
         allowed |= {"safetensors"}
     assert imported <= allowed
     assert lines_of_code(tree) <= 200

@@ -4,9 +4,8 @@ from ipywidgets import Dropdown, SelectionSlider
 
 from attention.explore.explorer import Explorer, Frame, explorer
 from attention.plots import Picture, plot_matrices
-from attention.trained.date_models import ANSWER
-from attention.trained.date_stored import load_date_model
 from attention.trained.dates import (
+    ANSWER,
     END,
     LETTERS,
     SIGN_NAMES,
@@ -14,6 +13,7 @@ from attention.trained.dates import (
     STEPS,
     WrittenDate,
     held_out_dates,
+    load,
 )
 
 # Held-out days, in several ways of writing; each fits the width of a phone.
@@ -42,8 +42,7 @@ def alignment_explorer() -> Explorer:
     """
     dates = {date.text: date for date in held_out_dates() if date.text in DATES}
     models = {
-        name: load_date_model(stored).requires_grad_(False).double()
-        for name, stored in ATTENTIONS.items()
+        name: load(stored).requires_grad_(False).double() for name, stored in ATTENTIONS.items()
     }
 
     def frame(date: str, attention: str) -> Frame:

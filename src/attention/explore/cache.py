@@ -12,9 +12,7 @@ from attention.cached.latent import LatentAttention
 from attention.explore.explorer import Explorer, Frame, explorer
 from attention.multihead import MultiHeadAttention
 from attention.plots import MINUS, PLUS, Picture
-from attention.trained.date_models import ANSWER, TransformerDates
-from attention.trained.date_stored import load_date_model
-from attention.trained.dates import LETTERS, SIGN_NAMES, START
+from attention.trained.dates import ANSWER, LETTERS, SIGN_NAMES, START, TransformerDates, load
 
 DATES = {  # as it is read, and as it should be written
     "sunday, march the 4th 1973": "1973-03-04",
@@ -35,7 +33,7 @@ def cache_explorer() -> Explorer:
     Returns:
         The explorer, with controls ``attention``, ``length`` and ``date``.
     """
-    whole = load_date_model("transformer").requires_grad_(False).double()
+    whole = load("transformer").requires_grad_(False).double()
 
     def frame(attention: str, date: str) -> Frame:
         model = converted(whole, attention)

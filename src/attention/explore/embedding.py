@@ -8,8 +8,8 @@ from attention.example import SENTENCES
 from attention.explore.controls import D_MODELS, sentence_menu
 from attention.explore.explorer import Explorer, Frame, explorer
 from attention.plots import Picture, plot_matrices
-from attention.trained.grammar import VOCABULARY
-from attention.trained.stored import load_trained
+from attention.trained import who_and_whom
+from attention.trained.who_and_whom import VOCABULARY
 
 
 def embedding_explorer(
@@ -34,7 +34,7 @@ def embedding_explorer(
     n_positions = max(12, token_ids.shape[1])  # more than a short sentence has, to show the pattern
 
     def frame(sentence: int, d_model: int, positions: bool) -> Frame:
-        model = load_trained(d_model).requires_grad_(False).double()
+        model = who_and_whom.load(d_model).requires_grad_(False).double()
         words = model.embedding(token_ids[[sentence]])
         x = (model.positional_encoding(words) if positions else words)[0]
         pe = model.positional_encoding.table[:n_positions]

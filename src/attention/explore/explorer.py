@@ -14,9 +14,8 @@ from torch import Tensor
 
 from attention.explore.controls import choices, position
 from attention.plots import Picture
-from attention.trained.grammar import LONGEST, VOCABULARY
-from attention.trained.model import WhoAndWhom
-from attention.trained.stored import load_trained, stored
+from attention.trained import who_and_whom
+from attention.trained.who_and_whom import LONGEST, SIZES, VOCABULARY, WhoAndWhom
 
 HERE = Path(__file__).parent
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
@@ -132,9 +131,9 @@ def explorer(
         widths, counts = (
             [value for _, value in options.get(name, [("2", 2)])] for name in ("d_model", "n_heads")
         )
-        pairs = [pair for pair in itertools.product(widths, counts) if pair in stored()]
+        pairs = [pair for pair in itertools.product(widths, counts) if pair in SIZES]
         models = {
-            f"{d_model},{n_heads}": page_weights(load_trained(d_model, n_heads))
+            f"{d_model},{n_heads}": page_weights(who_and_whom.load(d_model, n_heads))
             for d_model, n_heads in pairs
         }
     weights = Packer("<f2")  # trained weights are stored in half precision

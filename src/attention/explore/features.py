@@ -9,7 +9,8 @@ from attention.explore.explorer import Explorer, Frame, explorer
 from attention.heads import split_heads
 from attention.linear.performer import orthogonal_projection, performer_attention
 from attention.plots import Picture, plot_matrices
-from attention.trained.recall import load_recall, new_pairs
+from attention.trained import recall
+from attention.trained.recall import new_pairs
 
 PAIRS, HEAD = 8, 1
 FEATURES = (16, 64, 256, 1024, 4096)  # multiples of d_key: whole groups of orthogonal rows
@@ -75,7 +76,7 @@ def features_explorer() -> Explorer:
 
 def asked_pairs() -> tuple[list[int], Tensor, Tensor]:
     """The keys of eight pairs, and of one head: each key's query, and the pairs, (8, d_key)."""
-    model = load_recall().requires_grad_(False).double()
+    model = recall.load().requires_grad_(False).double()
     pairs = new_pairs(PAIRS, 1)
     x, attention = model.embed(pairs.keys, pairs.values, pairs.keys), model.attention
     q, k = (split_heads(w(x), attention.n_heads)[0, HEAD] for w in (attention.w_q, attention.w_k))

@@ -9,14 +9,8 @@ from torch import Tensor
 
 from attention.explore.explorer import Explorer, Frame, Reads, explorer
 from attention.plots import LINES, Picture
-from attention.trained.induction import (
-    LENGTH,
-    SEEDS,
-    SYMBOLS,
-    encode,
-    load_induction,
-    measured_induction,
-)
+from attention.trained import induction
+from attention.trained.induction import LAYERS, LENGTH, SYMBOLS, encode
 
 FAINT = 0.1  # a weight below it is not drawn
 READS = Reads("sequence", "your own sequence", "thecatsawthec", list(SYMBOLS), LENGTH)
@@ -47,13 +41,13 @@ def induction_explorer(
         )
 
     def frame(layers: int) -> Frame:
-        logits, weights = load_induction(layers).requires_grad_(False).double()(token_ids)
+        logits, weights = induction.load(layers).requires_grad_(False).double()(token_ids)
         return {
             "tokens": tokens,
             **{f"layer{i}": each[0] for i, each in enumerate(weights)},
             "shares": logits[0].softmax(-1),
             "vocabulary": list(SYMBOLS),
-            "accuracy": measured_induction(layers),
+            "accuracy": induction.measured(layers),
         }
 
     def still(frame: Frame) -> Picture:
@@ -63,7 +57,7 @@ def induction_explorer(
         "layers": Dropdown(options=(2, 1), value=2, description="layers"),
         "query": SelectionSlider(options=range(LENGTH), value=query, description="query"),
     }
-    models = {str(n): {"n_heads": 2, **load_induction(n).state_dict()} for n in SEEDS}
+    models = {str(n): {"n_heads": 2, **induction.load(n).state_dict()} for n in LAYERS}
     return explorer(
         "induction", controls, frame, still, models=models, modules=["transformer"], reads=READS
     )

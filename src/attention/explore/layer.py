@@ -6,15 +6,15 @@ from ipywidgets import Checkbox, SelectionSlider
 from attention.explore.explorer import Explorer, Frame, Reads, explorer
 from attention.explore.trained_example import tokens_with_verb
 from attention.plots import Picture, plot_heads
-from attention.trained.grammar import PARTICIPLES, VERBS
+from attention.trained import relative_clauses
 from attention.trained.relative_clauses import (
+    LAYERS,
     LONGEST,
-    SEEDS,
     VOCABULARY,
     accuracy_by_kind,
-    load_clauses,
     new_clauses,
 )
+from attention.trained.who_and_whom import PARTICIPLES, VERBS
 from attention.trained.without_parts import rows_by_sublayer, spread, without_parts
 
 CLAUSES = Reads(
@@ -44,7 +44,7 @@ def layer_explorer(sentence: str = "the dog saw the bird that the cat chased") -
     tokens = tokens_with_verb(sentence, ALL_VERBS)
     places = [place for place, token in enumerate(tokens) if token in ALL_VERBS]
     token_ids = VOCABULARY.encode_batch([tokens])
-    whole = {n_layers: load_clauses(n_layers).double() for n_layers in SEEDS}
+    whole = {n_layers: relative_clauses.load(n_layers).double() for n_layers in LAYERS}
     new = new_clauses()
 
     @torch.no_grad()
@@ -78,7 +78,7 @@ def layer_explorer(sentence: str = "the dog saw the bird that the cat chased") -
         )
 
     controls = {
-        "n_layers": SelectionSlider(options=list(SEEDS), value=1, description="n_layers"),
+        "n_layers": SelectionSlider(options=list(LAYERS), value=1, description="n_layers"),
         "residual": Checkbox(True, description="residual"),
         "layer_norm": Checkbox(True, description="layer norm"),
         "feed_forward": Checkbox(True, description="feed-forward"),

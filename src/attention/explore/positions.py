@@ -7,6 +7,7 @@ from torch import Tensor
 from attention.explore.explorer import Explorer, Frame, explorer
 from attention.heads import split_heads
 from attention.plots import Picture, plot_matrices
+from attention.trained import last_speaker
 from attention.trained.last_speaker import (
     LENGTH,
     NAMES,
@@ -14,8 +15,6 @@ from attention.trained.last_speaker import (
     SCHEMES,
     WORDS,
     LastSpeaker,
-    load_speaker,
-    measured_speaker,
     new_talks,
 )
 
@@ -35,11 +34,11 @@ def positions_explorer() -> Explorer:
     token_ids, speaker = talks.token_ids[TALK : TALK + 1], talks.speaker[TALK]
 
     def frame(scheme: str) -> Frame:
-        model = load_speaker(scheme).requires_grad_(False).double()
+        model = last_speaker.load(scheme).requires_grad_(False).double()
         seq = LENGTH if scheme == "learned" else LONGEST
         queries = [query for query in QUERIES if query < seq]
         asked = [ask(model, token_ids[:, : query + 1]) for query in queries]
-        accuracy = measured_speaker(scheme)
+        accuracy = last_speaker.measured(scheme)
         return {
             "scores": scores_of(model, QUESTION, NAME, seq),
             "queries": list(QUERIES),

@@ -10,7 +10,8 @@ from attention.explore.explorer import Explorer, Frame, explorer
 from attention.heads import split_heads
 from attention.plots import Picture, plot_matrices
 from attention.tiled import scores_of_tile, tiled_attention, tiles
-from attention.trained.last_speaker import WORDS, load_speaker, new_talks
+from attention.trained import last_speaker
+from attention.trained.last_speaker import WORDS, new_talks
 
 SEQ = 12
 TILES = (1, 2, 3, 4, 6, 12)
@@ -24,7 +25,7 @@ def tiles_explorer() -> Explorer:
         The explorer, with controls ``tile``, ``query``, ``key`` and ``causal``.
     """
     token_ids = new_talks(SEQ).token_ids[TALK : TALK + 1]
-    model = load_speaker("rotary").requires_grad_(False).double()
+    model = last_speaker.load("rotary").requires_grad_(False).double()
     x, attention = model.embed(token_ids), model.attention
     q, k, v = (
         split_heads(layer(x), attention.n_heads)[:, HEAD : HEAD + 1]

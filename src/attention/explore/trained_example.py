@@ -9,8 +9,7 @@ import torch
 from attention.example import RunningExample, running_example
 from attention.masks import padding_mask
 from attention.text import tokenize
-from attention.trained.grammar import ALL_VERBS, find_verb
-from attention.trained.model import WhoAndWhom
+from attention.trained.who_and_whom import ALL_VERBS, WhoAndWhom, find_verb
 
 
 def trained_example(d_model: int, n_heads: int, sentences: Sequence[str]) -> RunningExample:

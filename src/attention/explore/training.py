@@ -6,7 +6,12 @@ from ipywidgets import Dropdown, SelectionSlider
 from attention.explore.explorer import Explorer, Frame, explorer, page_weights
 from attention.explore.trained_example import answered, tokens_with_verb
 from attention.plots import Picture, plot_matrices
-from attention.trained.checkpoints import SEEDS, STEPS, load_checkpoint, load_losses
+from attention.trained.who_and_whom.checkpoints import (
+    SEEDS,
+    STEPS,
+    load_checkpoint,
+    load_losses,
+)
 
 SHOWN = (100, 200, 400, 600)  # in the static picture
 

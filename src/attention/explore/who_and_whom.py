@@ -6,12 +6,25 @@ from attention.explore.controls import D_MODELS, N_HEADS, size_sliders
 from attention.explore.explorer import SENTENCE, Explorer, Frame, explorer, page_weights
 from attention.explore.trained_example import answered, tokens_with_verb
 from attention.plots import Picture, plot_heads
-from attention.trained.grammar import ALL_VERBS, PARTICIPLES, PLACES, Sentence, encode
-from attention.trained.model import WhoAndWhom
-from attention.trained.stored import load_trained, measured, stored
-from attention.trained.training import RECIPES, Draw, Head, accuracy, new_sentences, roles
+from attention.trained import who_and_whom
+from attention.trained.who_and_whom import (
+    ALL_VERBS,
+    GRAMMARS,
+    PARTICIPLES,
+    PLACES,
+    SIZES,
+    Draw,
+    Head,
+    Sentence,
+    WhoAndWhom,
+    accuracy,
+    encode,
+    measured,
+    new_sentences,
+    roles,
+)
 
-GRAMMARS = {
+NAMES_OF_GRAMMARS = {  # by passive and places
     (False, False): "active",
     (True, False): "active and passive",
     (True, True): "active and passive, with places",
@@ -50,7 +63,7 @@ def who_and_whom_explorer(
         ValueError: the sentence has no verb that the model knows.
     """
     if model is None:
-        shown, pairs, verbs, reads = book_model, stored(), ALL_VERBS, SENTENCE
+        shown, pairs, verbs, reads = book_model, SIZES, ALL_VERBS, SENTENCE
         sizes = size_sliders(D_MODELS, N_HEADS)
     else:
         d_model, n_heads = model.attention.d_model, model.attention.n_heads
@@ -102,11 +115,11 @@ def who_and_whom_explorer(
 
 def book_model(d_model: int, n_heads: int) -> Shown:
     """One of the stored models."""
-    model, recipe = load_trained(d_model, n_heads), RECIPES[d_model]
-    passive = () if recipe.passive else ("was", "by", *PARTICIPLES)
-    places = () if recipe.places else ("near", *PLACES)
-    grammar = GRAMMARS[recipe.passive, recipe.places]
-    return Shown(model, *measured(d_model, n_heads), grammar, (*passive, *places))
+    model, grammar = who_and_whom.load(d_model, n_heads), GRAMMARS[d_model]
+    passive = () if grammar.passive else ("was", "by", *PARTICIPLES)
+    places = () if grammar.places else ("near", *PLACES)
+    unmet = (*passive, *places)
+    return Shown(model, *measured(d_model, n_heads), NAMES_OF_GRAMMARS[grammar], unmet)
 
 
 def own_model(model: WhoAndWhom, new: list[Sentence]) -> Shown:

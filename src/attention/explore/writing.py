@@ -6,9 +6,7 @@ from torch import Tensor
 
 from attention.explore.explorer import Explorer, Frame, Reads, explorer
 from attention.plots import Picture, plot_matrices
-from attention.trained.date_models import ANSWER, LONGEST
-from attention.trained.date_stored import load_date_model
-from attention.trained.dates import LETTERS, SIGN_NAMES, START
+from attention.trained.dates import ANSWER, LETTERS, LONGEST, SIGN_NAMES, START, load
 
 DATES = ("sunday, march the 4th 1973", "4 may 2031", "23 feb 1914")
 ATTENTIONS = ("cross-attention", "decoder's self-attention", "encoder's self-attention")
@@ -23,7 +21,7 @@ def writing_explorer() -> Explorer:
     Returns:
         The explorer, with controls ``sentence``, ``step``, ``head`` and ``attention``.
     """
-    model = load_date_model("transformer")
+    model = load("transformer")
     weights = {"n_heads": 4} | model.transformer.state_dict()
     whole = model.requires_grad_(False).double().transformer
 

@@ -1,5 +1,6 @@
-"""The book's trained model: at its verb, a sentence says who did what to whom.
+"""The trained tasks, a folder each, with the same names in it for the same things.
 
-`grammar` draws the sentences, `model` is the model, `training` trains and measures it, `stored`
-loads the weights that the book shows, and `make train` makes them anew.
+`data.py` draws the examples, `model.py` is the model, `training.py` has the recipe, `evaluation.py`
+measures, `stored.py` loads the weights that the book shows, which lie in `weights/`. Each folder's
+`TASK` names them in one record (`task.py`), and `make train` trains all of them anew.
 """

@@ -1,7 +1,40 @@
 """Switching off a head: what is lost without it."""
 
+import copy
+
 from attention.mechanism import HeadGate
 from attention.multihead import MultiHeadAttention
+from attention.trained.fitting import Model
+
+
+def without_head(model: Model, head: int, *, layer: int = 0) -> Model:
+    """Copy a model with one head switched off, by the gate of its attention.
+
+    Args:
+        model: one of a trained task's; its `attentions` lists its layers, for a transformer those
+            of the cross-attention. It is left as it is.
+        head: which one, from 0 to n_heads - 1.
+        layer: of which layer, from 0.
+
+    Raises:
+        ValueError: there is no such layer or head.
+
+    Source:
+        This book's own; Michel et al. 2019 (§2.3) mask heads one at a time.
+
+    Example:
+        >>> from attention.trained import who_and_whom
+        >>> from attention.trained.ablation import without_head
+        >>> batch = who_and_whom.encode(who_and_whom.new_sentences(count=1000))
+        >>> left = who_and_whom.accuracy(without_head(who_and_whom.load(), 0), batch)
+        >>> left.who < 0.2, left.whom > 0.8
+        (True, True)
+    """
+    if not 0 <= layer < len(model.attentions):
+        raise ValueError(f"layer={layer} must be from 0 to {len(model.attentions) - 1}")
+    model = copy.deepcopy(model)
+    switch_off(model.attentions[layer], head)
+    return model
 
 
 def switch_off(attention: MultiHeadAttention, head: int) -> None:

@@ -5,8 +5,8 @@ end the weights are rounded to half precision, in which they are stored, so that
 holds for the stored ones.
 """
 
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -14,6 +14,20 @@ from torch import Tensor, nn
 from attention.arguments import require_size
 
 Model = TypeVar("Model", bound=nn.Module)
+
+
+class Recipe(NamedTuple):
+    """How a model learns.
+
+    Attributes:
+        steps: how many batches.
+        learning_rate: its largest on the way.
+        largest_gradient: the norm to which a step's gradient is clipped; None for not at all.
+    """
+
+    steps: int
+    learning_rate: float
+    largest_gradient: float | None = None
 
 
 def build(make: Callable[[], Model], seed: int = 0) -> Model:
@@ -25,30 +39,36 @@ def build(make: Callable[[], Model], seed: int = 0) -> Model:
 
 def fit(
     model: Model,
-    loss_at: Callable[[int], Tensor],
+    losses: Iterator[Tensor],
+    recipe: Recipe,
     *,
-    steps: int,
-    learning_rate: float,
-    largest_gradient: float | None = None,
+    steps: int | None = None,
+    watch: Callable[[int, float, Model], None] | None = None,
 ) -> Model:
     """Train a model in place, and return it in evaluation mode, its weights rounded.
 
     Args:
         model: as it is before the first step.
-        loss_at: computes the loss of a step, given the step's number, from 0.
-        steps: how many.
-        learning_rate: its largest on the way.
-        largest_gradient: the norm to which a step's gradient is clipped; not at all unless given.
+        losses: draws a batch for each step, and computes the model's loss of it.
+        recipe: how it learns.
+        steps: how many; the recipe's unless given.
+        watch: called before each step with its number, from 0, the loss of its batch and the model,
+            which it may read and not change.
     """
+    steps = recipe.steps if steps is None else steps
     require_size("steps", steps)
     optimiser = torch.optim.Adam(model.parameters())
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, learning_rate, total_steps=steps)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimiser, recipe.learning_rate, total_steps=steps
+    )
     for step in range(steps):
-        loss = loss_at(step)
+        loss = next(losses)
+        if watch is not None:
+            watch(step, loss.item(), model)
         optimiser.zero_grad()
         loss.backward()
-        if largest_gradient is not None:
-            nn.utils.clip_grad_norm_(model.parameters(), largest_gradient)
+        if recipe.largest_gradient is not None:
+            nn.utils.clip_grad_norm_(model.parameters(), recipe.largest_gradient)
         optimiser.step()
         schedule.step()
     with torch.no_grad():

@@ -14,24 +14,24 @@ from attention.arguments import require_token_ids, require_vectors
 
 
 def aligned_score(
-    weights: Float[Tensor, "batch heads query key"], wanted: Bool[Tensor, "batch query key"]
+    weights: Float[Tensor, "batch heads query key"], pattern: Bool[Tensor, "batch query key"]
 ) -> Float[Tensor, " heads"]:
-    """The mean weight of each head on the wanted keys.
+    """The mean weight of each head on the keys of a pattern.
 
-    A query counts if it has at least one wanted key; the weights on all of its wanted keys are
+    A query counts if the pattern has at least one key for it; the weights on all of these keys are
     added up. The mean is over all queries that count, in the whole batch.
 
     Args:
         weights: (batch, heads, query, key), as attention returns them.
-        wanted: (batch, query, key), True where a query is to look at a key. A padding query that
-            has no wanted key does not count.
+        pattern: (batch, query, key), True where a query is to look at a key. A padding query that
+            has no key in it does not count.
 
     Returns:
         The scores, (heads).
 
     Raises:
-        ValueError: the shapes do not fit, or no query has a wanted key.
-        TypeError: wanted is not boolean.
+        ValueError: the shapes do not fit, or the pattern has no key for any query.
+        TypeError: pattern is not boolean.
 
     Source:
         This book's own.
@@ -40,25 +40,25 @@ def aligned_score(
         >>> import torch
         >>> from attention.trained.head_scores import aligned_score
         >>> weights = torch.tensor([[0.9, 0.1, 0.0], [0.3, 0.2, 0.5]])[None, None]
-        >>> wanted = torch.tensor([[False, False, False], [True, False, True]])[None]
-        >>> aligned_score(weights, wanted)  # the first query does not count
+        >>> pattern = torch.tensor([[False, False, False], [True, False, True]])[None]
+        >>> aligned_score(weights, pattern)  # the first query does not count
         tensor([0.8000])
     """
     require_vectors("weights", weights, "batch heads query key")
-    if not isinstance(wanted, Tensor) or wanted.dtype != torch.bool:
-        got = wanted.dtype if isinstance(wanted, Tensor) else type(wanted).__name__
-        raise TypeError(f"wanted must be a boolean tensor, True = wanted, got {got}")
+    if not isinstance(pattern, Tensor) or pattern.dtype != torch.bool:
+        got = pattern.dtype if isinstance(pattern, Tensor) else type(pattern).__name__
+        raise TypeError(f"pattern must be a boolean tensor, True = to be looked at, got {got}")
     batch, _, query, key = weights.shape
-    if wanted.shape != (batch, query, key):
+    if pattern.shape != (batch, query, key):
         raise ValueError(
-            f"wanted must have shape (batch, query, key) = ({batch}, {query}, {key}), as weights "
-            f"{tuple(weights.shape)} have, got {tuple(wanted.shape)}; expand it to every sequence"
+            f"pattern must have shape (batch, query, key) = ({batch}, {query}, {key}), as weights "
+            f"{tuple(weights.shape)} have, got {tuple(pattern.shape)}; expand it to every sequence"
         )
-    counts = wanted.any(-1)
+    counts = pattern.any(-1)
     if not counts.any():
-        raise ValueError("wanted names no key for any query; a mean needs at least one query")
-    on_wanted = (weights * wanted[:, None]).sum(-1)  # (batch, heads, query)
-    return on_wanted.movedim(1, -1)[counts].mean(0)
+        raise ValueError("pattern names no key for any query; a mean needs at least one query")
+    on_pattern = (weights * pattern[:, None]).sum(-1)  # (batch, heads, query)
+    return on_pattern.movedim(1, -1)[counts].mean(0)
 
 
 def previous_token_score(
@@ -101,7 +101,7 @@ def duplicate_token_score(
     """The mean weight of each head on the previous occurrence of the query's token.
 
     A query counts if its token has occurred before. Where it has occurred several times, the last
-    of them is wanted, and not the query itself.
+    of them counts, and not the query itself.
 
     Args:
         weights: (batch, heads, query, key), as self-attention returns them.
@@ -133,8 +133,8 @@ def induction_score(
 ) -> Float[Tensor, " heads"]:
     """The mean weight of each head on the token after the previous occurrence of the query's token.
 
-    The queries that count are those of `duplicate_token_score`, and the wanted key is one further:
-    the query itself where its token stands twice in a row.
+    The queries that count are those of `duplicate_token_score`, and the key of the pattern is one
+    further: the query itself where its token stands twice in a row.
 
     Args:
         weights: (batch, heads, query, key), as self-attention returns them.
@@ -149,7 +149,7 @@ def induction_score(
 
     Source:
         Olsson et al. 2022, "prefix matching". They count the tokens after all earlier occurrences;
-        here the one after the last alone is wanted. Where a token has occurred once, that is the
+        here the one after the last alone counts. Where a token has occurred once, that is the
         same.
 
     Example:
@@ -160,7 +160,7 @@ def induction_score(
         tensor([0.1000])
     """
     require_self_attention(weights, token_ids)
-    # The last key has no next one; it is wanted of no query, for it lies before none.
+    # The last key has no next one; it is in no query's pattern, for it lies before none.
     return aligned_score(weights, previous_occurrence(token_ids).roll(1, dims=-1))
 
 

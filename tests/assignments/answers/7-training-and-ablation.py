@@ -630,7 +630,7 @@ def gradient(shares, answers):
         "by the gate, and the mean by a stack",
         cell="costs",
         code="""def costs(model, batch):
-    from attention.trained.training import accuracy, without_head
+    from attention.trained.who_and_whom import accuracy, without_head
 
     found = found_at_verb(model, batch)
     both = accuracy(model, batch)[:2]

@@ -5,10 +5,8 @@ import torch
 
 from attention import padding_mask, split_heads
 from attention.checks.remove_each import remove_each
-from attention.trained.grammar import encode
-from attention.trained.model import WhoAndWhom
-from attention.trained.stored import load_trained
-from attention.trained.training import new_sentences
+from attention.trained import who_and_whom
+from attention.trained.who_and_whom import WhoAndWhom, encode, new_sentences
 
 
 def attended(model, mask):
@@ -22,7 +20,7 @@ MASK = padding_mask(BATCH.token_ids, 0)
 
 @torch.no_grad()
 def test_a_key_is_removed_as_by_a_mask():
-    model = load_trained().double()
+    model = who_and_whom.load().double()
     weights, values = attended(model, MASK)
     for key in (1, 3):
         hidden = MASK & (torch.arange(MASK.shape[-1]) != key)
@@ -41,7 +39,7 @@ def test_a_key_is_removed_as_by_a_mask():
 @pytest.mark.parametrize(("trained", "low", "high"), [(True, 0.97, 1.0), (False, 0.5, 0.65)])
 def test_the_largest_weight_matters_most_in_trained_heads(trained, low, high):
     torch.manual_seed(0)
-    model = (load_trained() if trained else WhoAndWhom(8, 2)).double()
+    model = (who_and_whom.load() if trained else WhoAndWhom(8, 2)).double()
     weights, values = attended(model, MASK)
     shares = []
     for n in (5, 6, 7):

@@ -6,10 +6,7 @@ import torch
 
 from attention.explore import alignment_explorer
 from attention.explore.alignment import ATTENTIONS, DATES
-from attention.trained.date_models import ANSWER
-from attention.trained.date_stored import load_date_model
-from attention.trained.date_training import attention_of, right
-from attention.trained.dates import encode, held_out_dates
+from attention.trained.dates import ANSWER, attention_of, encode, held_out_dates, load, right
 
 WRITTEN = {date.text: date for date in held_out_dates() if date.text in DATES}
 
@@ -44,7 +41,7 @@ def test_the_dates_are_held_out_and_every_frame_is_there(explorer):
 
 def test_a_frame_holds_what_the_model_writes_and_looks_at(explorer):
     for text, attention, frame in frames(explorer):
-        date, model = WRITTEN[text], load_date_model(ATTENTIONS[attention]).double()
+        date, model = WRITTEN[text], load(ATTENTIONS[attention]).double()
         letters, _ = encode([date])
         assert "".join(frame["letters"]) == text and frame["iso"] == date.iso
         assert len(frame["signs"]) == ANSWER and frame["signs"][-1] == "end"

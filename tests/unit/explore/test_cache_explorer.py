@@ -6,8 +6,7 @@ import torch
 from attention import KeyValueCache, LatentCache
 from attention.explore import cache_explorer
 from attention.explore.cache import DATES, HEADS, LATENTS, converted, latent_attention
-from attention.trained.date_stored import load_date_model
-from attention.trained.dates import LETTERS, SIGN_NAMES
+from attention.trained.dates import LETTERS, SIGN_NAMES, load
 from tests.unit.explore.test_explore import frame, stored
 
 
@@ -18,7 +17,7 @@ def explorer():
 
 @pytest.fixture(scope="module")
 def model():
-    return load_date_model("transformer").requires_grad_(False).double()
+    return load("transformer").requires_grad_(False).double()
 
 
 @pytest.mark.parametrize("attention", [*HEADS, *LATENTS])

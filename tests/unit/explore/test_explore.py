@@ -28,9 +28,8 @@ from attention.explore import (
 )
 from attention.masks import padding_mask
 from attention.text import Vocabulary
-from attention.trained.grammar import VOCABULARY, Sentence
-from attention.trained.stored import load_trained
-from attention.trained.training import train
+from attention.trained import who_and_whom
+from attention.trained.who_and_whom import VOCABULARY, Sentence, train
 
 EXPLORERS = [getattr(attention.explore, name) for name in attention.explore.__all__]
 SENTENCES = ["the old king drew a boat", "dogs sleep"]
@@ -114,7 +113,7 @@ def test_who_and_whom_takes_a_model_of_another_language():
 
 def test_the_sentences_to_try_are_hidden_from_another_model_alone():
     book = who_and_whom_explorer()
-    own = who_and_whom_explorer(model=load_trained(8, 2))
+    own = who_and_whom_explorer(model=who_and_whom.load(8, 2))
     assert "own-model" in own._dom_classes and "own-model" not in book._dom_classes
     assert ".own-model" in own.view._css and ".own-model" not in book.view._css
     assert frame(own, d_model="8", n_heads="2")["accuracy"] > 0.99

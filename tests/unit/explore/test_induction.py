@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from attention.explore import induction_explorer
-from attention.trained.induction import SYMBOLS, encode, load_induction
+from attention.trained import induction
+from attention.trained.induction import SYMBOLS, encode
 
 
 def held(explorer, layers):
@@ -22,7 +23,7 @@ def held(explorer, layers):
 @pytest.mark.parametrize("layers", [1, 2])
 def test_a_frame_holds_the_weights_of_every_layer_and_the_shares(layers):
     frame = held(induction_explorer("thecatsawthec", query=12), layers)
-    logits, weights = load_induction(layers)(encode("thecatsawthec"))
+    logits, weights = induction.load(layers)(encode("thecatsawthec"))
     assert frame["tokens"] == list("thecatsawthec")
     assert {name for name in frame if name.startswith("layer")} == {
         f"layer{i}" for i in range(layers)

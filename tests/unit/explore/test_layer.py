@@ -5,12 +5,8 @@ import pytest
 import torch
 
 from attention.explore import layer_explorer
-from attention.trained.relative_clauses import (
-    VOCABULARY,
-    accuracy_by_kind,
-    load_clauses,
-    new_clauses,
-)
+from attention.trained import relative_clauses
+from attention.trained.relative_clauses import VOCABULARY, accuracy_by_kind, new_clauses
 from attention.trained.without_parts import rows_by_sublayer, spread, without_parts
 
 
@@ -37,7 +33,7 @@ def test_a_frame_holds_what_the_models_compute():
         ("1,1,1,0", 2, ["feed-forward"]),
     ]:
         held = explorer.view.frames[key]
-        model = without_parts(load_clauses(n_layers).double(), *parts)
+        model = without_parts(relative_clauses.load(n_layers).double(), *parts)
         with torch.no_grad():
             answer = model(ids)
         who = answer.who[0, [5, 6]].softmax(-1)

@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from attention.explore import positions_explorer
-from attention.trained.last_speaker import NAMES, SCHEMES, WORDS, accuracy, load_speaker, new_talks
+from attention.trained import last_speaker
+from attention.trained.last_speaker import NAMES, SCHEMES, WORDS, accuracy, new_talks
 from tests.unit.explore.test_explore import frame, stored
 
 ANN, QUESTION = WORDS.index("ann"), WORDS.index("?")
@@ -19,7 +20,7 @@ def explorer():
 def test_its_scores_are_the_models(explorer, scheme):
     """By the model's own weights: of a talk of one name that a "?" ends, at each of its lengths."""
     scores = stored(explorer, frame(explorer, scheme=scheme)["scores"]).double()
-    model, longest = load_speaker(scheme).double(), scores.shape[-1]
+    model, longest = last_speaker.load(scheme).double(), scores.shape[-1]
     assert longest == (16 if scheme == "learned" else 64)
     for query in (1, 15, longest - 1):
         token_ids = torch.full((1, query + 1), ANN)
@@ -35,7 +36,7 @@ def test_its_scores_are_the_models(explorer, scheme):
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_its_talk_is_asked_at_each_place(explorer, scheme):
-    held, model = frame(explorer, scheme=scheme), load_speaker(scheme).double()
+    held, model = frame(explorer, scheme=scheme), last_speaker.load(scheme).double()
     weights, shares = stored(explorer, held["weights"]), stored(explorer, held["shares"])
     token_ids = torch.tensor([[WORDS.index(word) for word in held["words"]]])
     asked = [query for query in held["queries"] if scheme != "learned" or query < 16]
@@ -59,7 +60,9 @@ def test_its_talk_is_asked_at_each_place(explorer, scheme):
 def test_its_shares_of_right_answers_are_measured(explorer):
     held = frame(explorer, scheme="rotary")
     told = dict(zip(held["lengths"], stored(explorer, held["accuracy"])[0].tolist(), strict=True))
-    assert told[64] == pytest.approx(accuracy(load_speaker("rotary"), new_talks(64)), abs=0.003)
+    assert told[64] == pytest.approx(
+        accuracy(last_speaker.load("rotary"), new_talks(64)), abs=0.003
+    )
 
 
 def test_learned_positions_say_why_they_refuse(explorer):

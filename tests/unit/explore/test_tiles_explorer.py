@@ -8,7 +8,8 @@ import torch
 from attention import split_heads
 from attention.explore import tiles_explorer
 from attention.explore.tiles import HEAD, SEQ, TALK, TILES
-from attention.trained.last_speaker import WORDS, load_speaker, new_talks
+from attention.trained import last_speaker
+from attention.trained.last_speaker import WORDS, new_talks
 from tests.unit.explore.test_explore import frame, stored
 
 EACH = [(tile, causal) for tile in TILES for causal in ("off", "on")]
@@ -22,7 +23,7 @@ def explorer():
 @pytest.fixture(scope="module")
 def qkv():
     """The head's queries, keys and values, (seq, d_key)."""
-    model = load_speaker("rotary").requires_grad_(False).double()
+    model = last_speaker.load("rotary").requires_grad_(False).double()
     x, attention = model.embed(new_talks(SEQ).token_ids[[TALK]]), model.attention
     layers = (attention.w_q, attention.w_k, attention.w_v)
     q, k, v = (split_heads(layer(x), attention.n_heads) for layer in layers)

@@ -5,8 +5,7 @@ import torch
 
 from attention.explore import writing_explorer
 from attention.explore.writing import DATES
-from attention.trained.date_stored import load_date_model
-from attention.trained.dates import LETTERS, SIGNS, START
+from attention.trained.dates import LETTERS, SIGNS, START, load
 
 
 def test_a_frame_holds_what_the_model_computes():
@@ -17,7 +16,7 @@ def test_a_frame_holds_what_the_model_computes():
         size = int(np.prod(place["shape"]))
         return torch.tensor(numbers[place["at"] : place["at"] + size].reshape(place["shape"]))
 
-    model = load_date_model("transformer").requires_grad_(False)
+    model = load("transformer").requires_grad_(False)
     for text, held in zip(DATES, view.frames.values(), strict=True):
         letters = LETTERS.encode_batch([list(text)])
         signs = model.write(letters)

@@ -91,12 +91,12 @@ def test_the_scores_are_those_of_a_loop(batch, heads, seq, vocab_size):
     torch.testing.assert_close(induction_score(weights, ids), mean(induction))
 
 
-def test_several_wanted_keys_add_up_and_a_query_without_one_does_not_count():
+def test_several_keys_of_a_pattern_add_up_and_a_query_without_one_does_not_count():
     weights = torch.tensor([[[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]], [[1, 0, 0], [0, 1, 0]]])[None]
-    wanted = torch.tensor([[[True, False, True], [False, False, False]]])
-    assert aligned_score(weights, wanted).tolist() == pytest.approx([0.7, 1.0])
-    wanted[0, 1, 2] = True
-    assert aligned_score(weights, wanted).tolist() == pytest.approx([0.75, 0.5])
+    pattern = torch.tensor([[[True, False, True], [False, False, False]]])
+    assert aligned_score(weights, pattern).tolist() == pytest.approx([0.7, 1.0])
+    pattern[0, 1, 2] = True
+    assert aligned_score(weights, pattern).tolist() == pytest.approx([0.75, 0.5])
 
 
 def test_scores_have_the_gradient_of_their_mean():
@@ -117,22 +117,22 @@ WEIGHTS = torch.full((2, 3, 4, 4), 0.25)
         (
             lambda: aligned_score(WEIGHTS, torch.ones(2, 4, 4)),
             TypeError,
-            "wanted must be a boolean tensor, True = wanted, got torch.float32",
+            "pattern must be a boolean tensor, True = to be looked at, got torch.float32",
         ),
         (
             lambda: aligned_score(WEIGHTS, [[0]]),
             TypeError,
-            "wanted must be a boolean tensor, True = wanted, got list",
+            "pattern must be a boolean tensor, True = to be looked at, got list",
         ),
         (
             lambda: aligned_score(WEIGHTS, torch.ones(4, 4, dtype=torch.bool)),
             ValueError,
-            r"wanted must have shape \(batch, query, key\) = \(2, 4, 4\), .* got \(4, 4\)",
+            r"pattern must have shape \(batch, query, key\) = \(2, 4, 4\), .* got \(4, 4\)",
         ),
         (
             lambda: aligned_score(WEIGHTS, torch.zeros(2, 4, 4, dtype=torch.bool)),
             ValueError,
-            "wanted names no key for any query",
+            "pattern names no key for any query",
         ),
         (
             lambda: aligned_score(WEIGHTS[0], torch.ones(3, 4, 4, dtype=torch.bool)),
@@ -147,7 +147,7 @@ WEIGHTS = torch.full((2, 3, 4, 4), 0.25)
         (
             lambda: previous_token_score(WEIGHTS[..., :1, :1]),
             ValueError,
-            "wanted names no key for any query",
+            "pattern names no key for any query",
         ),
         (
             lambda: induction_score(WEIGHTS, torch.ones(2, 3, dtype=torch.int64)),
@@ -157,7 +157,7 @@ WEIGHTS = torch.full((2, 3, 4, 4), 0.25)
         (
             lambda: duplicate_token_score(WEIGHTS, torch.arange(8).reshape(2, 4)),
             ValueError,
-            "wanted names no key for any query",
+            "pattern names no key for any query",
         ),
         (
             lambda: induction_score(WEIGHTS, torch.ones(2, 4)),

@@ -6,13 +6,8 @@ from torch import nn
 
 from attention import Encoder
 from attention.masks import padding_mask
-from attention.trained.relative_clauses import (
-    RelativeClauses,
-    accuracy_by_kind,
-    load_clauses,
-    new_clauses,
-    train_clauses,
-)
+from attention.trained import relative_clauses
+from attention.trained.relative_clauses import RelativeClauses, accuracy_by_kind, new_clauses
 from attention.trained.without_parts import PARTS, rows_by_sublayer, spread, without_parts
 
 SETS = [(), *((part,) for part in PARTS), ("residual", "layer norm"), ("feed-forward", "residual")]
@@ -98,13 +93,15 @@ def test_spread():
 def test_what_the_trained_models_lose():
     """The chapter's table, loosely: what it says of each part must stay so."""
     new = new_clauses(400)
-    right = {part: accuracy_by_kind(without_parts(load_clauses(2), part), new) for part in PARTS}
+    right = {
+        part: accuracy_by_kind(without_parts(relative_clauses.load(2), part), new) for part in PARTS
+    }
     assert right["feed-forward"]["all"] > 0.95
     assert max(right[part]["all"] for part in PARTS[:3]) < 0.02
 
 
 def test_a_model_is_trained_without_a_part():
-    model = train_clauses(2, 0, steps=3, without=["feed-forward", "layer norm"])
+    model = relative_clauses.train(2, 0, steps=3, without=["feed-forward", "layer norm"])
     torch.manual_seed(0)
     start = RelativeClauses(2)
     for name, p in model.named_parameters():

@@ -1,0 +1,26 @@
+"""Train the models that recall pairs anew, and store what they come to.
+
+`python -m attention.trained.recall [MECHANISM …] [--processes 2] [--dry-run]` trains some of them
+or all; `make train` trains all of them among the others.
+"""
+
+import argparse
+
+from attention.trained.recall.mechanisms import MECHANISMS, require_mechanism
+from attention.trained.recall.table import train_table
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("mechanisms", nargs="*", help="all of them unless named")
+    parser.add_argument("--processes", type=int, default=2, help="how many at a time")
+    parser.add_argument("--dry-run", action="store_true", help="print, and store nothing")
+    options = parser.parse_args()
+    for name in options.mechanisms:
+        require_mechanism(name)
+    mechanisms = options.mechanisms or list(MECHANISMS)
+    train_table(mechanisms, processes=options.processes, dry_run=options.dry_run)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""The trained weights that the book shows, and what every mechanism came to.
+
+The weights are softmax's alone. Of all mechanisms a table holds what three models measured, by
+task: the accuracy by the number of pairs as metadata, and the accuracy by place as tensors.
+"""
+
+from pathlib import Path
+
+from jaxtyping import Float
+from safetensors.torch import load_file
+from torch import Tensor
+
+from attention.trained import weight_files
+from attention.trained.recall.data import TASKS
+from attention.trained.recall.mechanisms import MECHANISMS, require_mechanism
+from attention.trained.recall.model import RecallModel
+
+WEIGHTS = Path(__file__).parent / "weights"
+TABLE = WEIGHTS / "table.safetensors"
+
+
+def load(mechanism: str = "softmax") -> RecallModel:
+    """Load the model that was trained on keys that are all different, in evaluation mode.
+
+    Args:
+        mechanism: "softmax", the one of which weights are stored. Its layer is a
+            `MultiHeadAttention`, whose `attend` can be exchanged.
+
+    Raises:
+        ValueError: for another mechanism.
+
+    Source:
+        This book's own.
+
+    Example:
+        >>> import torch
+        >>> from attention.trained.recall import load
+        >>> keys, values = torch.tensor([[40, 7, 12]]), torch.tensor([[3, 9, 5]])
+        >>> load()(keys, values, asked=torch.tensor([[7]])).argmax(-1)
+        tensor([[9]])
+    """
+    if mechanism != "softmax":
+        raise ValueError(
+            f"no weights are stored for {mechanism!r}, only for 'softmax'; "
+            "`train` makes a model of every mechanism, and `measured` says what they came to"
+        )
+    return weight_files.load(MECHANISMS[mechanism].make, WEIGHTS / f"{mechanism}.safetensors")
+
+
+def measured(mechanism: str, *, rewritten: bool = False) -> dict[int, list[float]]:
+    """Read the accuracy of three trained models by the number of pairs, as measured.
+
+    Args:
+        mechanism: one of `MECHANISMS`.
+        rewritten: whether each key was written twice.
+
+    Returns:
+        For each of `LENGTHS` the accuracy on 2,000 new sequences, with seeds 0, 1 and 2.
+
+    Raises:
+        ValueError: there is no such mechanism.
+
+    Source:
+        This book's own.
+
+    Example:
+        >>> from attention.trained.recall import measured
+        >>> min(measured("softmax")[64]) > 0.99 > 0.9 > max(measured("linear")[64])
+        True
+        >>> sum(measured("softmax", rewritten=True)[64]) / 3 < 0.6  # one of two values
+        True
+    """
+    require_mechanism(mechanism)
+    task = next(task for task, twice in TASKS.items() if twice == rewritten)
+    shares = weight_files.metadata(TABLE)[task][mechanism]
+    return {int(n): by_seed for n, by_seed in shares.items()}
+
+
+def measured_places(mechanism: str) -> Float[Tensor, " places"]:
+    """Read what `accuracy_by_place` came to, on average over three models.
+
+    Args:
+        mechanism: one of `MECHANISMS`.
+
+    Returns:
+        The shares, (64,), place 0 written first.
+
+    Raises:
+        ValueError: there is no such mechanism.
+
+    Source:
+        This book's own.
+
+    Example:
+        >>> from attention.trained.recall import measured_places
+        >>> places = measured_places("window 8")
+        >>> bool((places[-8:] > 0.99).all()), bool((places[:-8] < 0.2).all())
+        (True, True)
+    """
+    require_mechanism(mechanism)
+    return load_file(TABLE)[mechanism].float()

@@ -1,0 +1,195 @@
+"""The date models: their stored weights, what the recurrent ones and the transformers write."""
+
+import functools
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from attention.trained.dates import (
+    ANSWER,
+    LENGTHS,
+    LETTERS,
+    LONGEST,
+    MODELS,
+    SIGNS,
+    START,
+    WEIGHTS,
+    TransformerDates,
+    alignment,
+    attention_of,
+    encode,
+    held_out_dates,
+    load,
+    measure,
+    measured,
+    right,
+    train,
+    without_head,
+)
+
+DATES = held_out_dates()
+ATTENTIVE = [name for name in MODELS if "last-state" not in name]
+NARROW = [name for name in MODELS if name.startswith("narrow-")]
+TRANSFORMERS = [name for name in MODELS if name.startswith("transformer")]
+
+
+@functools.cache
+def measured_now(name):
+    return measure(load(name), DATES)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_stored_weights_do_what_training_measured(name):
+    now, told = measured_now(name), measured(name)
+    assert now.exact == pytest.approx(told.exact, abs=0.002)
+    assert now.by_length == pytest.approx(told.by_length, abs=0.01)
+    assert now.without == pytest.approx(told.without, abs=0.004)
+    for head, was in zip(now.heads, told.heads, strict=True):
+        assert head == pytest.approx(was, abs=0.002)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_exact_match_is_that_of_dates_read_as_text(name):
+    """Sign by sign, without the ids: what is counted is what a reader would count."""
+    model, dates = load(name), DATES[:300]
+    written = ["".join(SIGNS.decode(row)) for row in model.write(encode(dates)[0])]
+    correct = [text == f"{date.iso}<end>" for text, date in zip(written, dates, strict=True)]
+    assert right(model, dates).tolist() == correct
+
+
+def test_attention_reaches_in_as_many_steps_what_the_last_state_does_not():
+    """With three times as many steps the last state gets there too: it learns more slowly."""
+    share = {name: measured(name).exact for name in MODELS}
+    assert min(share[name] for name in ATTENTIVE if name not in NARROW) >= 0.98
+    assert share["last-state"] < 0.8 < 0.99 < share["last-state-longer"]
+    # A longer date says no more than a shorter one: the last state loses as much of either.
+    assert max(measured("last-state").by_length) < 0.8
+
+
+def test_what_does_not_fit_into_twelve_numbers_is_lost():
+    """Chapter 9: 1 of 100, and 13 with three times the steps; with attention at least 89."""
+    share = {name: measured(name).exact for name in NARROW}
+    assert share["narrow-last-state"] < 0.03
+    assert share["narrow-last-state-longer"] < 0.2
+    assert min(share[name] for name in NARROW if name in ATTENTIVE) > 0.85
+
+
+def test_the_groups_of_lengths_are_what_they_are_called():
+    told = measured_now("last-state")
+    dates = [date for date in DATES if 20 < len(date.text) <= 30]
+    share = right(load("last-state"), dates).double().mean().item()
+    assert len(told.by_length) == len(LENGTHS) + 1
+    assert share == pytest.approx(told.by_length[1], abs=0.005)
+
+
+def test_the_recurrent_models_are_of_like_size():
+    count = {name: sum(x.numel() for x in MODELS[name]().parameters()) for name in MODELS}
+    wide = [count[name] for name in MODELS if name not in (*NARROW, *TRANSFORMERS)]
+    narrow = [count[name] for name in NARROW]
+    assert max(wide) == count["last-state"] == count["last-state-longer"] < 1.3 * min(wide)
+    assert max(narrow) == count["narrow-last-state"] < 1.3 * min(narrow)
+    for name in ("narrow-last-state", "narrow-additive", "narrow-general", "narrow-concat"):
+        assert MODELS[name]().decoder.key_dim == 12
+    assert count["transformer"] == count["transformer-1-head"]
+
+
+def test_where_the_attention_lies_is_no_accident():
+    """Weights that are the same for all letters lie on the right ones to a quarter."""
+    letters, _ = encode(DATES)
+    is_letter = (letters != LETTERS.pad_id).float()
+    evenly = (is_letter / is_letter.sum(1, keepdim=True))[:, None].expand(-1, ANSWER, -1)
+    assert alignment(evenly, DATES).mean < 0.35
+    for name in ATTENTIVE:
+        assert max(head.mean for head in measured(name).heads) > 0.6, name
+
+
+@pytest.mark.parametrize("name", TRANSFORMERS)
+def test_greedy_writes_the_likeliest_sign_of_teacher_forcing_on_its_own_signs(name):
+    model, letters = load(name), encode(DATES[:40])[0]
+    written = model.write(letters)
+    assert written.shape == (40, ANSWER)
+    fed = torch.cat((torch.full((40, 1), START), written[:, :-1]), dim=1)
+    logits, weights = model(letters, fed)
+    assert torch.equal(written, logits.argmax(-1))
+    torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:3]))
+    # Alone, without the padding that longer dates in the batch bring.
+    alone = letters[:1, : len(DATES[0].text)]
+    assert torch.equal(model.write(alone), written[:1])
+
+
+def test_a_head_is_removed_as_if_its_values_were_zero():
+    """Zero columns of W_o against heads that return nothing: W_v's rows and bias are zero."""
+    model, dates = load("transformer"), DATES[:50]
+    letters, signs = encode(dates)
+    attention = model.transformer.decoder.layers[0].cross_attention
+    before = [x.clone() for x in model.parameters()]
+    for head in range(attention.n_heads):
+        removed, _ = without_head(model, head)(letters, signs[:, :-1])
+        other = load("transformer")
+        w_v = other.transformer.decoder.layers[0].cross_attention.w_v
+        with torch.no_grad():
+            w_v.weight.view(attention.n_heads, attention.d_key, -1)[head] = 0
+            w_v.bias.view(attention.n_heads, -1)[head] = 0
+        torch.testing.assert_close(removed, other(letters, signs[:, :-1])[0])
+    assert all(map(torch.equal, before, model.parameters()))
+
+
+def test_what_is_measured_without_a_head_is_the_exact_match_without_it():
+    model, told = load("transformer"), measured("transformer")
+    assert len(told.without) == len(told.heads) == 4
+    worst = min(range(4), key=lambda head: told.without[head])
+    left = right(without_head(model, worst), DATES).double().mean().item()
+    assert left == pytest.approx(told.without[worst], abs=0.004)
+    assert left < told.exact - 0.02
+
+
+def test_the_weights_are_those_of_the_steps_of_the_answer():
+    dates = DATES[:9]
+    for name, heads in (("additive", 1), ("transformer", 4)):
+        weights = attention_of(load(name), dates)
+        assert weights.shape == (9, heads, ANSWER, max(len(date.text) for date in dates))
+        for row, date in zip(weights, dates, strict=True):
+            assert not row[..., len(date.text) :].any()
+
+
+@pytest.mark.slow
+def test_additive_attention_learns_it_from_scratch():
+    """In a process without the signature checks, which would take most of the time."""
+    train_one = """
+import torch
+from attention.trained.dates import accuracy, held_out_dates, train
+torch.set_num_threads(1)
+print(accuracy(train("additive", seed=1, steps=200), held_out_dates()[:500]))
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", train_one], capture_output=True, text=True, check=True
+    )
+    assert float(run.stdout) > 0.8
+
+
+def test_the_callers_random_numbers_are_left_alone():
+    torch.manual_seed(3)
+    expected = torch.rand(2)
+    torch.manual_seed(3)
+    train("general", seed=0, steps=1)
+    load("general")
+    assert torch.equal(torch.rand(2), expected)
+
+
+def test_the_files_are_small_and_as_told():
+    assert {path.stem for path in WEIGHTS.iterdir()} == set(MODELS)
+    assert sum(path.stat().st_size for path in WEIGHTS.iterdir()) < 500_000
+    assert max(len(date.text) for date in DATES) <= LONGEST
+
+
+@pytest.mark.usefixtures("as_a_reader")
+def test_what_does_not_exist_is_refused():
+    with pytest.raises(ValueError, match="no weights are stored for 'luong'; it can be last-state"):
+        load("luong")
+    with pytest.raises(ValueError, match="there is no model 'luong'; it can be last-state, "):
+        train("luong", seed=0)
+    with pytest.raises(ValueError, match="head=4 must be from 0 to 3"):
+        without_head(load("transformer"), 4)
+    assert isinstance(load("transformer"), TransformerDates)
