@@ -2,12 +2,13 @@
 
 import copy
 
+from torch import nn
+
 from attention.mechanism import HeadGate
 from attention.multihead import MultiHeadAttention
-from attention.trained.fitting import Model
 
 
-def without_head(model: Model, head: int, *, layer: int = 0) -> Model:
+def without_head(model: nn.Module, head: int, *, layer: int = 0) -> nn.Module:
     """Copy a model with one head switched off, by the gate of its attention.
 
     Args:
