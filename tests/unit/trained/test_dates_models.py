@@ -30,6 +30,7 @@ def measured_now(name):
     return measure(load_date_model(name), DATES)
 
 
+@pytest.mark.slow  # writes thousands of dates
 @pytest.mark.parametrize("name", MODELS)
 def test_the_stored_weights_do_what_training_measured(name):
     now, told = measured_now(name), measured(name)
