@@ -4,7 +4,7 @@ PORT ?= 8000
 VENV ?= .venv
 
 # The first interpreter that runs and is new enough; override with `make serve PYTHON=python3.13`.
-PYTHON ?= $(shell for python in python3.11 python3 python3.12 python3.13 python; do \
+PYTHON ?= $(shell for python in python3.11 python3 python3.12 python3.13 python3.14 python; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	&& { echo $$python; break; }; done)
 

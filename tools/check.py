@@ -45,6 +45,7 @@ ONCE_MORE = ["--reruns", "1", "-raR"]
 STEPS = {
     "lint": python("ruff", "check", *CODE),
     "format": python("ruff", "format", "--check", *CODE),
+    "imports": python("deptry", *CODE),
     "workflows": python(
         "check_jsonschema", "--builtin-schema", "vendor.github-workflows", *WORKFLOWS
     ),

@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 
 import pytest
+import yaml
 
 from tools.check import ROOT, SLOW, STEPS, cores, count, main
 
@@ -53,6 +54,11 @@ def test_a_container_may_have_fewer_cores(tmp_path, monkeypatch, limit, most):
     (tmp_path / "cpu.max").write_text(limit, "ascii")
     assert cores(tmp_path / "cpu.max") == most
     assert cores(tmp_path / "none") == 64
+
+
+def test_continuous_integration_runs_every_step():
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text("utf-8"))
+    assert tuple(workflow["jobs"]["slow"]["strategy"]["matrix"]["step"]) == SLOW
 
 
 def collected(*arguments):
