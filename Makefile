@@ -4,7 +4,7 @@ PORT ?= 8000
 VENV ?= .venv
 
 # The first interpreter that runs and is new enough; override with `make serve PYTHON=python3.13`.
-PYTHON ?= $(shell for python in python3.11 python3 python3.12 python3.13 python; do \
+PYTHON ?= $(shell for python in python3.11 python3 python3.12 python3.13 python3.14 python; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	&& { echo $$python; break; }; done)
 
@@ -29,7 +29,7 @@ CUDA = triton cuda-bindings cuda-pathfinder cuda-toolkit \
 	nvidia-cusparselt-cu13 nvidia-nccl-cu13 nvidia-nvjitlink nvidia-nvshmem-cu13 nvidia-nvtx
 
 .DEFAULT_GOAL = help
-.PHONY: help serve book test slow builds clients everything assignments grade questions pdf epub slides offline links refresh train \
+.PHONY: help serve book test slow pages builds clients everything assignments grade questions pdf epub slides offline links refresh train \
 	bench lock clean FORCE
 
 help: ## list these targets
@@ -43,11 +43,14 @@ serve: book ## build the book and serve it on 127.0.0.1 (PORT=8000)
 
 book: $(BUILT) ## build the pages into _build/html; a warning is an error
 
-test: $(INSTALLED) ## every quick check, and a line of counts at the end (ONLY="lint unit")
+test: $(INSTALLED) ## the checks to wait for, and what they leave out (ONLY="lint unit")
 	@$(BIN)/python -m tools.check $(ONLY)
 
-slow: book ## training from nothing, compiling, every chapter and every page once more
+slow: book ## training from nothing, compiling, every chapter once more
 	@$(BIN)/python -m tools.check slow
+
+pages: book ## every page and every explorer in Chromium, in every way
+	@$(BIN)/python -m tools.check pages
 
 builds: book ## the book built for a fork, packed for offline, and what must stop a build
 	@$(BIN)/python -m tools.check builds
@@ -55,7 +58,7 @@ builds: book ## the book built for a fork, packed for offline, and what must sto
 clients: book ## the chapters in Colab's packages, Binder's steps, JupyterLab and Notebook 7
 	@$(BIN)/python -m tools.check clients
 
-everything: $(INSTALLED) ## test and the slow ones, and one line of counts at the end
+everything: $(INSTALLED) ## test and all that it leaves out: what continuous integration runs
 	@$(BIN)/python -m tools.check everything
 
 assignments: $(INSTALLED) ## the students' notebooks, a zip each (CLASS_SEED=2027 FOR=gradescope)

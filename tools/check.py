@@ -1,7 +1,7 @@
 """Run every check, all of them even if one fails, and end with one line of counts.
 
-`make test` runs all but the slow ones, `make everything` those too, and
-`python -m tools.check unit lint` these two.
+`make test` runs all but the slow ones and says what it left out, `make everything` runs those too,
+and `python -m tools.check unit lint` these two.
 """
 
 import os
@@ -25,7 +25,19 @@ def python(*arguments: str) -> list[str]:
     return [sys.executable, "-m", *arguments]
 
 
-BOTH_CORES = ["-q", "-n", "2"]
+# The processor time of a container in each period: "200000 100000" is two cores, "max 100000" all.
+CONTAINER = Path("/sys/fs/cgroup/cpu.max")
+
+
+def cores(container: Path = CONTAINER) -> int:
+    """As many as this process may use, which `taskset` or a container can make fewer."""
+    on_linux = hasattr(os, "sched_getaffinity")
+    count = len(os.sched_getaffinity(0)) if on_linux else os.cpu_count() or 1
+    quota, period = container.read_text("ascii").split() if container.exists() else ("max", "")
+    return count if quota == "max" else max(1, min(count, int(quota) // int(period)))
+
+
+ALL_CORES = ["-q", "-n", "auto"]  # as many workers as `main` tells pytest-xdist
 # A machine that stalls for a moment fails a test that waits for a browser, a server or a kernel: it
 # is tried once more. The summary counts it as rerun, and the step's output names it.
 ONCE_MORE = ["--reruns", "1", "-raR"]
@@ -33,6 +45,7 @@ ONCE_MORE = ["--reruns", "1", "-raR"]
 STEPS = {
     "lint": python("ruff", "check", *CODE),
     "format": python("ruff", "format", "--check", *CODE),
+    "imports": python("deptry", *CODE),
     "workflows": python(
         "check_jsonschema", "--builtin-schema", "vendor.github-workflows", *WORKFLOWS
     ),
@@ -51,39 +64,39 @@ STEPS = {
     ),
     "unit": python(
         *("pytest", "tests/unit", "tests/tools", "tests/questions", "-m", "not slow"),
-        *("--doctest-modules", "src/attention", "--ignore=src/attention/explore", *BOTH_CORES),
+        *("--doctest-modules", "src/attention", "--ignore=src/attention/explore", *ALL_CORES),
     ),
-    "chapters": python("pytest", "tests/chapters", "-m", "not slow", *BOTH_CORES),
+    "chapters": python("pytest", "tests/chapters", "-m", "not slow", *ALL_CORES),
     "notebooks": python(
-        *("pytest", "-p", "tools.kernels", "--nbval", "--nbval-current-env", *CHAPTERS),
-        *(*BOTH_CORES, "--dist", "loadfile"),
+        *("pytest", "--nbval", *CHAPTERS),
+        *(*ALL_CORES, "--dist", "loadfile"),
     ),
     "book": ["make", "--no-print-directory", "book", "--assume-new=_config.yml"],
-    "site": python(
-        "pytest", "tests/site", "-m", "not builds and not slow", *BOTH_CORES, *ONCE_MORE
-    ),
-    "slow": python("pytest", "tests", "-m", "slow", *BOTH_CORES, *ONCE_MORE),
-    "builds": python("pytest", "tests/site", "-m", "builds", *BOTH_CORES, *ONCE_MORE),
-    "clients": python("pytest", "tests/clients", *BOTH_CORES, *ONCE_MORE),
-    # grading uses both cores itself
+    "site": python("pytest", "tests/site", "-m", "not builds and not slow", *ALL_CORES, *ONCE_MORE),
+    "slow": python("pytest", "tests", "--ignore=tests/site", "-m", "slow", *ALL_CORES, *ONCE_MORE),
+    "pages": python("pytest", "tests/site", "-m", "slow", *ALL_CORES, *ONCE_MORE),
+    "builds": python("pytest", "tests/site", "-m", "builds", *ALL_CORES, *ONCE_MORE),
+    "clients": python("pytest", "tests/clients", *ALL_CORES, *ONCE_MORE),
+    # grading uses all cores itself
     "assignments": python("pytest", "tests/assignments", "-q", *ONCE_MORE),
 }
-# Take minutes: one holds the tests that train from nothing, one builds the book for a fork and
-# offline, one fills an environment of its own and starts whole servers, one grades a class.
-SLOW = ("slow", "builds", "clients", "assignments")
+# Take minutes: one trains from nothing, one tries every page in every way, one builds the book for
+# a fork and offline, one fills an environment of its own and starts servers, one grades a class.
+SLOW = ("slow", "pages", "builds", "clients", "assignments")
 
-OUTCOMES = ("passed", "failed", "skipped", "rerun")
+OUTCOMES = ("passed", "failed", "skipped", "rerun", "deselected")
 
 
 def main(wanted: list[str]) -> int:
-    environment = os.environ | {"PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"}
+    environment = {"PYTEST_XDIST_AUTO_NUM_WORKERS": str(cores())} | os.environ
+    environment |= {"PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"}
     totals = dict.fromkeys(OUTCOMES, 0)
     reports = []
     names = list(STEPS) if wanted == ["everything"] else wanted
     for name in names or [step for step in STEPS if step not in SLOW]:
         print(f"\n== {name}: {' '.join(STEPS[name][1:])}", flush=True)
         start = time.monotonic()
-        if name in ("site", "builds", "clients"):
+        if name in ("site", "pages", "builds", "clients"):
             try:
                 environment["CHROMIUM"] = find_chromium()
             except RuntimeError as error:
@@ -98,6 +111,11 @@ def main(wanted: list[str]) -> int:
     print("\n== summary")
     for failed, report in reports:
         print("FAILED" if failed else "ok    ", report)
+    if not wanted:
+        print(
+            f"left   {', '.join(SLOW)}: to `make everything`,"
+            f" with {totals['deselected']} tests of the folders above"
+        )
     skipped = f", {totals['skipped']} skipped" if totals["skipped"] else ""
     print(f"{totals['passed']} passed, {totals['failed']} failed{skipped}", flush=True)
     return 1 if totals["failed"] else 0

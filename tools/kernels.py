@@ -1,4 +1,4 @@
-"""Kernels that talk over Unix sockets. As a pytest plugin (`-p tools.kernels`): nbval's too.
+"""Kernels that talk over Unix sockets. As a pytest plugin, which conftest.py names: nbval's too.
 
 Over TCP a kernel is given ports that another process can take before it binds them. When that
 hits the port of its output or of its heartbeat, ipykernel hangs instead of ending, and the run
@@ -25,7 +25,9 @@ def unix_sockets() -> dict[str, str]:
     return {"transport": "ipc", "connection_file": str(connection_file)}
 
 
-def pytest_configure() -> None:
+def pytest_configure(config) -> None:
+    if not config.getoption("nbval"):
+        return
     import nbval.kernel
 
     nbval.kernel.KernelManager = lambda **settings: KernelManager(**settings, **unix_sockets())

@@ -2,6 +2,9 @@
 
 The pages come from `_build/html`, which `make book` makes. A test that takes `page_name` runs once
 for every page, one that takes `explorer_cell` once for every explorer.
+
+A test that opens a page is left to `make everything` unless it is marked `quick`, and of the pages
+`make test` opens the few that `FEW_PAGES` names.
 """
 
 import functools
@@ -25,6 +28,9 @@ from tools.widget_state import WIDGET_VIEW
 ROOT = Path(__file__).resolve().parents[2]
 BOOK = Path(os.environ.get("BOOK", ROOT / "book"))
 HTML = Path(os.environ.get("BOOK_HTML", ROOT / "_build" / "html"))
+# The landing page, with answers; a chapter with formulas, code, figures and an explorer; Markdown
+# with tables and the longest text; and the page that shows nothing before a script has filled it.
+FEW_PAGES = ("index.html", "04-scores-scaling-softmax.html", "glossary.html", "search.html")
 NO_BUILD = f"there are no built pages in {HTML}: run `make book` first"
 
 
@@ -61,6 +67,15 @@ def pytest_generate_tests(metafunc):
         # Of module scope, so that the tests of one explorer follow each other and share its page.
         ids = [f"{stem}-{nth}" for stem, nth, _ in cells]
         metafunc.parametrize("explorer_cell", cells, ids=ids, scope="module")
+
+
+def pytest_itemcollected(item):
+    """Mark as slow what opens a page, but for the few tests that `make test` has the time for."""
+    if "browser" not in item.fixturenames or item.get_closest_marker("builds"):
+        return
+    page_name = item.callspec.params.get("page_name") if hasattr(item, "callspec") else None
+    if not item.get_closest_marker("quick") or page_name not in (None, *FEW_PAGES):
+        item.add_marker("slow")
 
 
 @pytest.fixture(scope="session")

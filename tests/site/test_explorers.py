@@ -183,6 +183,7 @@ def test_every_control_has_a_name(shown):
     assert names and all(names) and len(set(names)) == len(names), names
 
 
+@pytest.mark.quick
 def test_every_control_changes_the_picture_by_keyboard(shown):
     v, widget = shown
     for control in controls_of(widget):

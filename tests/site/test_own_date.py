@@ -96,6 +96,7 @@ def test_a_broken_module_is_caught(module_page, dates, mistake):
     assert not np.abs(computed(module_page, few) - torchs(few)).max() < 100 * CLOSE
 
 
+@pytest.mark.quick
 def test_a_date_typed_without_a_network(visit, site):
     with visit(f"{site}/13-the-whole-transformer.html") as v:
         v.mount_all()

@@ -205,6 +205,7 @@ def shown_answers(widget):
     ]
 
 
+@pytest.mark.quick
 def test_sentences_typed_without_a_network(visit, site):
     with visit(f"{site}/index.html") as v:
         v.mount_all()

@@ -30,6 +30,7 @@ SWALLOWED = """
 """
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("theme", "width"),
     [

@@ -73,6 +73,7 @@ def test_a_module_compiles_to_one_graph(unchecked, name):
         assert_close(row.output(compiled, *inputs), row.output(module, *inputs))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_compiles_to_one_graph(unchecked, name):
     call = unchecked.FUNCTIONS[name].call

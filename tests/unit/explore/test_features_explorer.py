@@ -16,6 +16,8 @@ from attention.explore.features import (
 )
 from tests.unit.explore.test_explore import frame, stored
 
+pytestmark = pytest.mark.slow  # its frames are 5,000 estimates
+
 
 @pytest.fixture(scope="module")
 def explorer():

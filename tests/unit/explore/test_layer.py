@@ -16,6 +16,7 @@ def stored(explorer, place):
     return torch.tensor(numbers[place["at"] : place["at"] + size].reshape(place["shape"]))
 
 
+@pytest.mark.slow  # measures sixteen models
 def test_a_frame_holds_what_the_models_compute():
     explorer = layer_explorer("The king that an owl followed knew the girl")
     tokens = ["the", "king", "that", "an", "owl", "followed", "knew", "the", "girl"]

@@ -309,6 +309,7 @@ def test_decay_forgets_by_age():
     assert measured_places("fast decay")[:16].mean() < 0.3 < measured_places("decay")[:16].mean()
 
 
+@pytest.mark.slow
 def test_one_is_learned_from_scratch():
     """In a process without the signature checks, which would take most of the time."""
     train_one = """

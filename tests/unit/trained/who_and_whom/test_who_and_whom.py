@@ -120,6 +120,7 @@ def test_a_vocabulary_without_the_answers_is_refused():
         encode(new, Vocabulary(sentence.tokens for sentence in new))
 
 
+@pytest.mark.slow  # 4,000 sentences each
 @pytest.mark.parametrize(("d_model", "n_heads"), SIZES)
 def test_the_stored_weights_do_what_training_measured(d_model, n_heads):
     model, (sentences, batch) = who_and_whom.load(d_model, n_heads), new(d_model)
