@@ -25,6 +25,10 @@ def python(*arguments: str) -> list[str]:
     return [sys.executable, "-m", *arguments]
 
 
+def script(name: str, *arguments: str) -> list[str]:
+    return [str(Path(sys.executable).with_name(name)), *arguments]
+
+
 BOTH_CORES = ["-q", "-n", "2"]
 # A machine that stalls for a moment fails a test that waits for a browser, a server or a kernel: it
 # is tried once more. The summary counts it as rerun, and the step's output names it.
@@ -33,16 +37,13 @@ ONCE_MORE = ["--reruns", "1", "-raR"]
 STEPS = {
     "lint": python("ruff", "check", *CODE),
     "format": python("ruff", "format", "--check", *CODE),
+    "js-lint": script("deno", "lint", "--quiet"),  # deno.json says which files, and the rules
+    "js-format": script("deno", "fmt", "--check", "--quiet"),
     "workflows": python(
         "check_jsonschema", "--builtin-schema", "vendor.github-workflows", *WORKFLOWS
     ),
     "actions": python("check_jsonschema", "--builtin-schema", "vendor.github-actions", *ACTIONS),
-    "zizmor": [
-        str(Path(sys.executable).with_name("zizmor")),
-        "--offline",
-        "--no-progress",
-        ".github",
-    ],
+    "zizmor": script("zizmor", "--offline", "--no-progress", ".github"),
     "dependabot": python(
         "check_jsonschema", "--builtin-schema", "vendor.dependabot", ".github/dependabot.yml"
     ),

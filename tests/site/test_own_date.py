@@ -35,9 +35,8 @@ WRITTEN = """
 # One line each, after which the page still writes dates.
 BROKEN = {
     "no feed-forward in the decoder": (
-        "feedForward(layerNorm(x, model, `${layer}.feed_forward_norm`), model, "
-        "`${layer}.feed_forward`));\n  const logits",
-        "x);\n  const logits",
+        "x = addFeedForward(add(x, cross.output), model, layer);",
+        "x = add(x, cross.output);",
     ),
     "the newest sign alone": ("kept ? fresh.map", "false ? fresh.map"),
     "letters as the encoder got them": ('layerNorm(x, model, "encoder.norm")', "x"),
