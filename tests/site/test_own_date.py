@@ -38,7 +38,7 @@ BROKEN = {
         "x = addFeedForward(add(x, cross.output), model, layer);",
         "x = add(x, cross.output);",
     ),
-    "the newest sign alone": ("kept ? fresh.map", "false ? fresh.map"),
+    "the newest sign alone": ("cached ? fresh.map", "false ? fresh.map"),
     "letters as the encoder got them": ('layerNorm(x, model, "encoder.norm")', "x"),
     "every sign at the first place": ("positions.at(i).data", "positions.at(0).data"),
     "the sample's variance": ("** 2, 0) / columns + eps", "** 2, 0) / (columns - 1) + eps"),

@@ -33,13 +33,13 @@ export function switchedOff(heads, off) {
   return heads.map((value, i) => (off.has(Math.floor(i / size)) ? 0 : value));
 }
 
-// A button for each head, with its line and what is said of it, that switches the head off and on.
+// A button for each head, with its line and a detail, that switches the head off and on.
 export function headSwitches(heads) {
-  const buttons = heads.map(({ id, nth, dashes = DASHES[nth], name, says, isOff }) => {
+  const buttons = heads.map(({ id, nth, dashes = DASHES[nth], name, detail, isOff }) => {
     const look = { class: `arc head-${nth}`, "stroke-width": 4, "stroke-dasharray": dashes };
     const line = svg({ width: 34, height: 10 }, path(look, "M2 5H32"));
     const state = { role: "switch", "aria-checked": String(!isOff), "data-act": `head ${id}` };
-    return element("button", { type: "button", ...state }, line, name, says);
+    return element("button", { type: "button", ...state }, line, name, detail);
   });
   const group = { role: "group", "aria-label": "Heads: switch one off" };
   return element("p", { class: "switches", ...group }, buttons);

@@ -13,20 +13,19 @@ const NARROWEST = 240; // pixels that a picture is drawn for
 
 let fields = 0; // numbers the text fields of a page, to tie each label to its field
 
-// The widget of a view:
-//   status(frame, at)         the line that says where the controls stand
-//   draw(frame, at, available)  the picture as text, for so many pixels
-//   describe(cell, frame, at) the words for the cell that is pointed at
-// and, where a reader may write a text of their own:
-//   compute(text, at, model, {stored, read, memory})  its frame, the same that Python makes of the
-//                             stored ones
-//   model(at)                 the name of the weights to compute with
-//   split(text)               its tokens
-//   prepare(tokens)           what is added to them
-//   note(frame, at)           what it lacks
-//   examples                  texts to try
-//   act(what, memory)         what a button of the picture (`data-act`) writes into `memory`, with
-//                             which the frame is computed anew
+// The widget of a view, which is
+//   status    (frame, at) => the line that says where the controls stand
+//   draw      (frame, at, available) => the picture as text, for so many pixels
+//   describe  (cell, frame, at) => the words for the cell that is pointed at
+// and, where a reader may write a text of their own,
+//   compute   (text, at, model, {stored, read, memory}) => its frame, as Python makes the stored ones
+//   model     (at) => the name of the weights to compute with
+//   split     (text) => its tokens
+//   prepare   (tokens) => these and what is added to them
+//   note      (frame, at) => what the text lacks
+//   examples  texts to try
+//   act       (what, memory): a button of the picture (`data-act`) was pressed; `memory` is its to
+//             write into, and the frame is computed anew
 export function explorer(view) {
   return { render: ({ model, el }) => render(view, model, el) };
 }
@@ -49,9 +48,9 @@ function render(view, model, el) {
   let frame, at;
 
   function redraw() {
-    let said;
-    ({ frame, at, notes: said } = frameOf(own.field.value, memory));
-    setText(notes, said);
+    let missing;
+    ({ frame, at, notes: missing } = frameOf(own.field.value, memory));
+    setText(notes, missing);
     const problem = frame.problem ?? frame.error;
     const matrices = problem ? showProblem(problem) : showPicture();
     setText(line, problem ? nothingAt(at) : status(frame, at));

@@ -92,8 +92,8 @@ export default explorer({
     };
     const switches = heads.map((head) => {
       const isOff = off.includes(head.name);
-      const says = ` ${element("span", {}, isOff ? "switched off" : strongest(head))}`;
-      return { ...head, id: head.name, name: `head ${head.name}`, says, isOff };
+      const detail = ` ${element("span", {}, isOff ? "switched off" : strongest(head))}`;
+      return { ...head, id: head.name, name: `head ${head.name}`, detail, isOff };
     });
     const across = available >= 560 ? 2 : 1;
     const share = (available - 18 * (across - 1)) / across;

@@ -63,8 +63,8 @@ export default explorer({
     };
     const switches = heads.map((i) => {
       const isOff = off.includes(i);
-      const says = verb >= 0 && ` ${element("span", {}, isOff ? "switched off" : strongest(i))}`;
-      return { id: i, nth: i, name: names[i], says, isOff };
+      const detail = verb >= 0 && ` ${element("span", {}, isOff ? "switched off" : strongest(i))}`;
+      return { id: i, nth: i, name: names[i], detail, isOff };
     });
     // As many beside one another as leave their labels enough width.
     const most = heads.length === 1 ? 34 : 26;

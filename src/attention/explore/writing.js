@@ -112,15 +112,15 @@ function write(ids, model, vocabulary) {
   x = addFeedForward(x, model, layer);
   const memory = layerNorm(x, model, "encoder.norm");
 
-  const lettersKept = projected(memory, model, "decoder.layers.0.cross_attention");
+  const lettersCached = projected(memory, model, "decoder.layers.0.cross_attention");
   const positions = sinusoidalPositions(STEPS, memory.shape[1]);
-  let kept;
+  let cached;
   let last = vocabulary.indexOf(START);
   const steps = range(STEPS).map((i) => {
     const place = new Tensor([1, memory.shape[1]], positions.at(i).data);
     const sign = add(embedding([last], model["target_embedding.table.weight"]), place);
-    const step = writeOne(sign, model, kept, lettersKept);
-    kept = step.kept;
+    const step = writeOne(sign, model, cached, lettersCached);
+    cached = step.cached;
     last = argmax(step.share.data);
     return { ...step, sign: last };
   });
@@ -139,19 +139,19 @@ function write(ids, model, vocabulary) {
 
 // One row through the decoder's layer: what it gives each sign so far and each letter, and the
 // share of every sign to come.
-function writeOne(sign, model, kept, lettersKept) {
+function writeOne(sign, model, cached, lettersCached) {
   const layer = "decoder.layers.0";
   const one = layerNorm(sign, model, `${layer}.self_attention_norm`);
   const fresh = projected(one, model, `${layer}.self_attention`);
-  const all = kept ? fresh.map((rows, i) => below(kept[i], rows)) : fresh;
+  const all = cached ? fresh.map((rows, i) => below(cached[i], rows)) : fresh;
   const own = attendTo(one, all, model, `${layer}.self_attention`);
   let x = add(sign, own.output);
   const other = layerNorm(x, model, `${layer}.cross_attention_norm`);
-  const cross = attendTo(other, lettersKept, model, `${layer}.cross_attention`);
+  const cross = attendTo(other, lettersCached, model, `${layer}.cross_attention`);
   x = addFeedForward(add(x, cross.output), model, layer);
   const logits = dense(layerNorm(x, model, "decoder.norm"), model, "to_logits");
   const share = maskedSoftmax(new Tensor([1, ...logits.shape], logits.data)).at(0).at(0);
-  return { own: own.weights, cross: cross.weights, share, kept: all };
+  return { own: own.weights, cross: cross.weights, share, cached: all };
 }
 
 function addFeedForward(x, model, layer) {

@@ -5,12 +5,12 @@
   const NAME = /\bsym-(\w+)/;
   const style = document.createElement("style");
   document.head.append(style);
-  let lit = "";
+  let highlighted = "";
 
-  function light(target) {
+  function highlight(target) {
     const name = NAME.exec(target.closest?.(".sym")?.getAttribute("class") ?? "")?.[1] ?? "";
-    if (name === lit) return;
-    lit = name;
+    if (name === highlighted) return;
+    highlighted = name;
     // A rule instead of a class on every element: nothing of the page is searched or changed.
     style.textContent = name
       ? `.sym-${name} { background-color: var(--sym-${name}-lit); border-radius: 2px;
@@ -20,6 +20,6 @@
   }
 
   for (const event of ["pointerover", "pointerdown"]) {
-    document.addEventListener(event, ({ target }) => light(target), { passive: true });
+    document.addEventListener(event, ({ target }) => highlight(target), { passive: true });
   }
 })();
