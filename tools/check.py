@@ -25,6 +25,10 @@ def python(*arguments: str) -> list[str]:
     return [sys.executable, "-m", *arguments]
 
 
+def script(name: str, *arguments: str) -> list[str]:
+    return [str(Path(sys.executable).with_name(name)), *arguments]
+
+
 # The processor time of a container in each period: "200000 100000" is two cores, "max 100000" all.
 CONTAINER = Path("/sys/fs/cgroup/cpu.max")
 
@@ -46,16 +50,13 @@ STEPS = {
     "lint": python("ruff", "check", *CODE),
     "format": python("ruff", "format", "--check", *CODE),
     "imports": python("deptry", *CODE),
+    "js-lint": script("deno", "lint", "--quiet"),  # deno.json says which files, and the rules
+    "js-format": script("deno", "fmt", "--check", "--quiet"),
     "workflows": python(
         "check_jsonschema", "--builtin-schema", "vendor.github-workflows", *WORKFLOWS
     ),
     "actions": python("check_jsonschema", "--builtin-schema", "vendor.github-actions", *ACTIONS),
-    "zizmor": [
-        str(Path(sys.executable).with_name("zizmor")),
-        "--offline",
-        "--no-progress",
-        ".github",
-    ],
+    "zizmor": script("zizmor", "--offline", "--no-progress", ".github"),
     "dependabot": python(
         "check_jsonschema", "--builtin-schema", "vendor.dependabot", ".github/dependabot.yml"
     ),

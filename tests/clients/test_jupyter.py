@@ -169,7 +169,7 @@ class Live:
         expect(field).to_have_value(text)
         expect(picture).to_contain_text(shown)
         if self.stored.reads["kind"] == "sentence":
-            expect(self.element.locator(".heard")).to_contain_text("does not know “add”")
+            expect(self.element.locator(".notes")).to_contain_text("does not know “add”")
         assert cells.count() == count, "a letter reached the notebook"
         self.element.get_by_role("button", name="clear").click()
         self.expect_stored()
@@ -183,14 +183,14 @@ class Live:
         picture.locator("svg[data-name]").first.hover(position=middle)
         # At rest on the picture the pointer would point anew, at another cell, when the page moves.
         self.page.mouse.move(0, 0)
-        picture.focus()
+        picture.locator("[data-cursor]").focus()
         # Bars, one above another, are a single column: there is nothing to the right of a cell.
         wide = picture.evaluate("({matrices: [{columns}]}) => columns.length > 1")
         for key in ("ArrowRight", "ArrowLeft") if wide else ("ArrowDown", "ArrowUp"):
             said = readout.inner_text()
             self.page.keyboard.press(key)
             expect(readout).not_to_have_text(said)
-        expect(picture).to_be_focused()
+        expect(picture.locator("[data-cursor]")).to_be_focused()
 
 
 def keyboard(control, here, there, _):

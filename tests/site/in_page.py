@@ -40,7 +40,7 @@ def source_of(name):
     """The module of a view as the page has it, but for the widget around it."""
     code = str(view_of(name)._esm)
     code = code.replace("export default explorer(", "export default (")
-    return code + "\nexport { halves, unpacked, difference };"
+    return code + "\nexport const { halves, unpacked, difference } = frames_js;"
 
 
 def text_of(data):

@@ -33,11 +33,10 @@ WRITTEN = """
 # One line each, after which the page still writes dates.
 BROKEN = {
     "no feed-forward in the decoder": (
-        "feedForward(layerNorm(x, model, `${layer}.feed_forward_norm`), model, "
-        "`${layer}.feed_forward`));\n  const logits",
-        "x);\n  const logits",
+        "x = addFeedForward(add(x, cross.output), model, layer);",
+        "x = add(x, cross.output);",
     ),
-    "the newest sign alone": ("kept ? fresh.map", "false ? fresh.map"),
+    "the newest sign alone": ("cached ? fresh.map", "false ? fresh.map"),
     "letters as the encoder got them": ('layerNorm(x, model, "encoder.norm")', "x"),
     "every sign at the first place": ("positions.at(i).data", "positions.at(0).data"),
     "the sample's variance": ("** 2, 0) / columns + eps", "** 2, 0) / (columns - 1) + eps"),

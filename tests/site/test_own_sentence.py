@@ -68,13 +68,10 @@ BROKEN = {
         "x.data[s * heads * dKey + c]",
     ),
     "a mask of the wrong polarity": ("tokens[key] !== PAD", "tokens[key] === PAD"),
-    "no mask": ("return (query, key) => tokens[key] !== PAD", "return () => true"),
+    "no mask": ("return (_query, key) => tokens[key] !== PAD", "return () => true"),
     "a scale of 1/d_key": ("divisor = Math.sqrt(q.shape[2])", "divisor = q.shape[2]"),
     "positions from 1": ("const angle = position /", "const angle = (position + 1) /"),
-    "keys for queries": (
-        'splitHeads(linear(name === "q" ? x : memory, model[`w_${name}`]',
-        "splitHeads(linear(memory, model.w_k",
-    ),
+    "keys for queries": ('[project(x, "q"), ', '[project(memory, "k"), '),
 }
 
 
@@ -237,9 +234,9 @@ def test_a_head_switched_off_takes_its_answer_with_it(visit, site):
 def test_what_the_model_cannot_read_is_said(visit, site):
     with visit(f"{site}/index.html") as v:
         v.mount_all()
-        heard = v.page.locator(".heard").first
+        notes = v.page.locator(".notes").first
         widget = write(v, "the zebra saw a yeti")
-        assert "does not know “zebra” and “yeti”; it reads <unk>" in heard.inner_text()
+        assert "does not know “zebra” and “yeti”; it reads <unk>" in notes.inner_text()
         widget = write(v, "the old king")
         assert "no verb in it that the model knows" in widget.locator(".answers").inner_text()
         widget = write(v, 'the <b>dog</b> saw <img src=x> & "')
@@ -247,9 +244,9 @@ def test_what_the_model_cannot_read_is_said(visit, site):
         widget = write(v, "the dog saw " * 7)
         assert "at most 18 tokens; this sentence has 21" in widget.locator(".error").inner_text()
         widget = write(v, "the ball was chased by a dog")
-        assert "never met “was” and “by”" in heard.inner_text()
+        assert "never met “was” and “by”" in notes.inner_text()
         write(v, "")
-        assert heard.inner_text() == ""
+        assert notes.inner_text() == ""
         v.assert_no_trouble()
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from html import escape
 from pathlib import Path
 
 from docutils import nodes
@@ -36,8 +37,8 @@ APPEARANCE = ("layout", "style")  # the book's stylesheet decides how a control 
 
 
 class static_widget(nodes.General, nodes.Element):
-    """One widget: `root` and `models` are what host.js reads; the child is the picture for pages
-    without JavaScript.
+    """One widget: `root`, `models` and `title` are what host.js reads; the child is the picture for
+    pages without JavaScript.
     """
 
 
@@ -68,7 +69,10 @@ def widget_node(output: Output, root: str, models: dict) -> static_widget:
             "it is shown in print and where JavaScript is off"
         )
     picture["loading"] = "lazy"  # while it is hidden, it is not fetched
-    return static_widget("", picture, root=root, models=models)
+    titles = (model["state"].get("title") for model in models.values())
+    return static_widget(
+        "", picture, root=root, models=models, title=next(filter(None, titles), "")
+    )
 
 
 def reachable_models(root: str, saved: dict, place: str) -> list[str]:
@@ -137,7 +141,8 @@ def slim(model: dict, sources: list[str]) -> dict:
 
 
 def visit_static_widget(self, node: static_widget) -> None:
-    self.body.append(f'<div class="static-widget" data-widget="{node["root"]}">\n')
+    title = f' data-title="{escape(node["title"])}"' if node["title"] else ""
+    self.body.append(f'<div class="static-widget" data-widget="{node["root"]}"{title}>\n')
     self.body.append('<div class="static-widget-picture">')
 
 

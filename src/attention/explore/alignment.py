@@ -82,7 +82,7 @@ def alignment_explorer() -> Explorer:
         "attention": Dropdown(options=list(ATTENTIONS), value="additive", description="attention"),
         "step": SelectionSlider(options=range(1, ANSWER + 1), value=7, description="step"),
     }
-    return explorer("alignment", controls, frame, still, modules=["letters"], reads=None)
+    return explorer("alignment", "A date written sign by sign", controls, frame, still, reads=None)
 
 
 def part(step: int) -> str:

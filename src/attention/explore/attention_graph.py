@@ -61,4 +61,4 @@ def attention_graph_explorer(
         ),
         **size_sliders(d_models, n_heads),
     }
-    return explorer("attention_graph", controls, frame, still)
+    return explorer("attention_graph", "Who attends to whom, as graphs", controls, frame, still)

@@ -81,7 +81,7 @@ def buckets_explorer() -> Explorer:
         "chunk": SelectionSlider(options=CHUNKS, value=8, description="chunk_length"),
         "draw": SelectionSlider(options=range(1, DRAWS + 1), value=1, description="draw"),
     }
-    return explorer("buckets", controls, frame, still, reads=None)
+    return explorer("buckets", "Buckets, chunks and pairs", controls, frame, still, reads=None)
 
 
 def names() -> list[str]:

@@ -64,7 +64,7 @@ def cache_explorer() -> Explorer:
         "length": SelectionSlider(options=range(1, ANSWER + 1), value=6, description="length"),
         "date": Dropdown(options=list(DATES), description="date"),
     }
-    return explorer("cache", controls, frame, still, reads=None)
+    return explorer("cache", "What a cache keeps", controls, frame, still, reads=None)
 
 
 def picture(frame: Frame, attention: str, length: int) -> Picture:

@@ -72,7 +72,7 @@ def claims_explorer() -> Explorer:
         "claim": Dropdown(options=list(CLAIMS), value="divide by d_key", description="claim"),
         "d_key": SelectionSlider(options=D_KEYS, value=64, description="d_key"),
     }
-    return explorer("claims", controls, frame, still, modules=["bars"], reads=None)
+    return explorer("claims", "Claims by d_key", controls, frame, still, reads=None)
 
 
 def draw(d_key: int) -> tuple[Tensor, Tensor]:

@@ -63,7 +63,7 @@ def cost_explorer() -> Explorer:
         "n_heads": SelectionSlider(options=N_HEADS, value=12, description="n_heads"),
         "n": SelectionSlider(options=LENGTHS, value=1024, description="n"),
     }
-    return explorer("cost", controls, frame, still, modules=["bars"], reads=None)
+    return explorer("cost", "What a layer costs", controls, frame, still, reads=None)
 
 
 def multiply_adds(n: int, d_model: int, n_heads: int) -> Tensor:

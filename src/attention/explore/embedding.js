@@ -1,5 +1,13 @@
-// X beside the positional encoding, then dot products: between the rows of X, and between positions alone.
-// A row that equals another one says so in its label; cells of one distance between positions light up together.
+// X beside the positional encoding, then dot products: between the rows of X, and between positions
+// alone. A row that equals another one says so in its label; cells of one distance between
+// positions are highlighted together.
+
+import { add, embedding, sinusoidalPositions, timesTransposed } from "./attention.js";
+import { explorer } from "./explorer.js";
+import { number } from "./format.js";
+import { cellSize, labelWidth, matrix } from "./matrix.js";
+import { panel, row } from "./panels.js";
+import { range, Tensor } from "./tensor.js";
 
 export default explorer({
   compute({ ids, tokens }, at, model) {
@@ -10,15 +18,25 @@ export default explorer({
     const x = at.positions === "on" ? add(words, pe) : words;
     const same = (i, j) => i !== j && x.at(i).data.every((value, c) => value === x.at(j).data[c]);
     const twin = range(length).map((i) => range(length).findIndex((j) => same(i, j)));
-    return { tokens, words, pe, x, dots: timesTransposed(x, x), pe_dots: timesTransposed(all, all), twin };
+    return {
+      tokens,
+      words,
+      pe,
+      x,
+      dots: timesTransposed(x, x),
+      pe_dots: timesTransposed(all, all),
+      twin,
+    };
   },
 
   status({ tokens, twin }, at) {
     const equal = twin.filter((i) => i >= 0).length;
-    return `d_model ${at.d_model} · positions ${at.positions === "on" ? "added" : "not added"} · rows equal to another row: ${equal} of ${tokens.length}`;
+    const positions = at.positions === "on" ? "added" : "not added";
+    return `d_model ${at.d_model} · positions ${positions}` +
+      ` · rows equal to another row: ${equal} of ${tokens.length}`;
   },
 
-  draw({ tokens, x, pe, dots, pe_dots, twin }, at, room) {
+  draw({ tokens, x, pe, dots, pe_dots, twin }, at, available) {
     const width = x.shape[1];
     const added = at.positions === "on";
     const rows = tokens.map((word, i) => `${word} ${i}`);
@@ -26,19 +44,32 @@ export default explorer({
     const places = Array.from({ length: pe_dots.shape[0] }, (_, i) => String(i));
     const here = places.slice(0, tokens.length);
     // Side by side where the digits still fit, else one below the other.
-    const beside = Math.floor((room - labelWidth(marked) - labelWidth(here) - 24) / (2 * width));
-    const size = beside >= 30 ? Math.min(30, beside) : cellSize(room, width, marked, { most: 30 });
+    const beside = Math.floor(
+      (available - labelWidth(marked) - labelWidth(here) - 24) / (2 * width),
+    );
+    const size = beside >= 30
+      ? Math.min(30, beside)
+      : cellSize(available, width, marked, { most: 30 });
     const high = Math.max(size, 15); // room for the labels where many columns make narrow cells
-    const entry = (value, r, c) => ({ key: 1000 + r * width + c });
-    const groups = rows.map((_, i) => rows.filter((_, j) => first(twin, j) === i)).filter((group) => group.length > 1);
+    const entry = (_value, r, c) => ({ key: 1000 + r * width + c });
+    const groups = rows
+      .map((_, i) => rows.filter((_, j) => first(twin, j) === i))
+      .filter((group) => group.length > 1);
+    const shape = `(${tokens.length}, ${width})`;
+    const entries = { size, high, paint: entry };
     return (
       row(
         added ? "X = embedding · √d_model + PE" : "X = embedding · √d_model, without PE",
         [
-          panel(`X, (${tokens.length}, ${width})`, matrix({ name: "x", tensor: x, rows: marked, size, high, paint: entry })),
-          panel(`PE, (${tokens.length}, ${width}), ${added ? "added" : "not added"}`, matrix({ name: "pe", tensor: pe, rows: here, size, high, paint: entry })),
+          panel(`X, ${shape}`, matrix({ name: "x", tensor: x, rows: marked, ...entries })),
+          panel(
+            `PE, ${shape}, ${added ? "added" : "not added"}`,
+            matrix({ name: "pe", tensor: pe, rows: here, ...entries }),
+          ),
         ],
-        groups.length ? `Equal rows: ${groups.map((group) => group.join(" and ")).join("; ")}.` : "No row equals another.",
+        groups.length
+          ? `Equal rows: ${groups.map((group) => group.join(" and ")).join("; ")}.`
+          : "No row equals another.",
       ) +
       row("Dot products", [
         panel(
@@ -48,7 +79,7 @@ export default explorer({
             tensor: dots,
             rows,
             columns: rows,
-            size: cellSize(room, tokens.length, rows, { most: 36 }),
+            size: cellSize(available, tokens.length, rows, { most: 36 }),
           }),
         ),
         panel(
@@ -58,8 +89,8 @@ export default explorer({
             tensor: pe_dots,
             rows: places,
             columns: places,
-            size: cellSize(room, places.length, places, { most: 30 }),
-            paint: (value, r, c) => ({ key: Math.abs(r - c) }),
+            size: cellSize(available, places.length, places, { most: 30 }),
+            paint: (_value, r, c) => ({ key: Math.abs(r - c) }),
           }),
         ),
       ])
@@ -69,15 +100,18 @@ export default explorer({
   describe({ name, r, c, value }, { tokens, words, x, pe, twin }, at) {
     const token = (i) => `${tokens[i]} ${i}`;
     if (name === "pe_dots") {
-      return `PE(${r}) · PE(${c}) = ${number(value)}, as for any two positions ${Math.abs(r - c)} apart.`;
+      const apart = Math.abs(r - c);
+      return `PE(${r}) · PE(${c}) = ${number(value)}, as for any two positions ${apart} apart.`;
     }
     if (name === "dots") {
       const same = r !== c && first(twin, r) === first(twin, c) ? " The two rows are equal." : "";
       return `Row ${token(r)} · row ${token(c)} = ${number(value)}.${same}`;
     }
     const i = r * pe.shape[1] + c;
-    if (at.positions === "off") return `Column ${c} of ${token(r)}: ${number(words.data[i])}. PE(${r}) has ${number(pe.data[i])} there, which is not added.`;
-    return `Column ${c} of ${token(r)}: embedding ${number(words.data[i])}, PE(${r}) ${number(pe.data[i])}, sum ${number(x.data[i])}.`;
+    const [word, place, sum] = [words, pe, x].map(({ data }) => number(data[i]));
+    return at.positions === "off"
+      ? `Column ${c} of ${token(r)}: ${word}. PE(${r}) has ${place} there, which is not added.`
+      : `Column ${c} of ${token(r)}: embedding ${word}, PE(${r}) ${place}, sum ${sum}.`;
   },
 });
 

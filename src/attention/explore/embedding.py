@@ -68,4 +68,4 @@ def embedding_explorer(
         ),
         "positions": Checkbox(value=True, description="positions", indent=False),
     }
-    return explorer("embedding", controls, frame, still)
+    return explorer("embedding", "Tokens and positions as vectors", controls, frame, still)

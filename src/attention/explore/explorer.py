@@ -2,7 +2,7 @@
 
 import inspect
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ from ipywidgets import Box, Checkbox, VBox, Widget, jslink
 from torch import Tensor
 
 from attention.explore.controls import choices, position
+from attention.explore.modules import bundle
 from attention.plots import Picture
 from attention.trained import who_and_whom
 from attention.trained.who_and_whom import LONGEST, SIZES, VOCABULARY, WhoAndWhom
@@ -53,6 +54,7 @@ SENTENCE = Reads(
 class FrameView(anywidget.AnyWidget):
     """A picture of one frame: it holds all frames, and its control traits say which to draw."""
 
+    title = traitlets.Unicode().tag(sync=True)
     controls = traitlets.List().tag(sync=True)
     frames = traitlets.Dict().tag(sync=True)
     models = traitlets.Dict().tag(sync=True)
@@ -87,18 +89,19 @@ class Explorer(VBox):
 
 def explorer(
     view: str,
+    title: str,
     controls: Mapping[str, Widget],
     frame: Callable[..., Frame],
     still: Callable[[Frame], Picture],
     *,
     models: Mapping[str, Frame] | None = None,
-    modules: Sequence[str] = (),
     reads: Reads | None = SENTENCE,
 ) -> Explorer:
     """Tie controls to a view that can draw every frame they reach, without asking the kernel.
 
     Args:
         view: name of the ES module that draws, ``<view>.js`` in this folder.
+        title: what a screen reader calls the figure, in a few words that no other figure has.
         controls: the widgets by name: ``SelectionSlider``, ``Dropdown`` or ``Checkbox``. Those that
             ``frame`` takes as an argument choose the frame; the others are read by the view alone.
         frame: computes one frame with the functions of ``attention``. Tensors in it travel as
@@ -108,7 +111,6 @@ def explorer(
         models: the weights with which the page computes what a reader writes, by the name that the
             view's ``model`` gives them; unless given, the stored ones of each d_model and n_heads,
             as "8,2".
-        modules: names of further ES modules in this folder that the view needs.
         reads: what a reader may write; None where there is nothing to write.
 
     Returns:
@@ -140,14 +142,11 @@ def explorer(
     packed_models = {name: weights.add(model) for name, model in models.items()}
 
     traits = {name: traitlets.Int(0).tag(sync=True) for name in controls}
-    code = "\n".join(
-        (HERE / f"{module}.js").read_text("utf-8")
-        for module in ("draw", "attention", *modules, view)
-    )
     style = (HERE / "explorer.css").read_text("utf-8")
-    parts = {**traits, "_esm": code, "_css": style, "__module__": __name__}
+    parts = {**traits, "_esm": bundle(view), "_css": style, "__module__": __name__}
     kind = type(f"{view.title()}View", (FrameView,), parts)
     picture = kind(
+        title=title,
         controls=[
             {
                 "name": name,

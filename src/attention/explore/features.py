@@ -71,7 +71,7 @@ def features_explorer() -> Explorer:
         "draw": SelectionSlider(options=range(1, SHOWN + 1), value=1, description="draw"),
         "orthogonal": Checkbox(value=True, description="orthogonal"),
     }
-    return explorer("features", controls, frame, still, reads=None)
+    return explorer("features", "Weights by random features", controls, frame, still, reads=None)
 
 
 def asked_pairs() -> tuple[list[int], Tensor, Tensor]:

@@ -1,11 +1,31 @@
-// What followed last time: a sequence, an arc from the token that asks to what each head of the last layer looks at, and from the place
-// it finds an arc to what the first layer brought there. Heads can be switched off. Head 0.1 is head 1 of layer 0.
+// What followed last time: a sequence, an arc from the token that asks to what each head of the
+// last layer looks at, and from the place it finds an arc to what the first layer brought there.
+// Heads can be switched off. Head 0.1 is head 1 of layer 0.
+
+import { answer } from "./answers.js";
+import { apart, arc, headSwitches, switchedOff } from "./arcs.js";
+import { add, causalMask, linear, maskedSoftmax, mergeHeads } from "./attention.js";
+import { explorer } from "./explorer.js";
+import { number, percent } from "./format.js";
+import { element, escapeHtml, rect, svg, tenth, text } from "./markup.js";
+import { cellSize, matrix } from "./matrix.js";
+import { panel, row } from "./panels.js";
+import { argmax, filled, range, sum, Tensor } from "./tensor.js";
+import { attend } from "./transformer.js";
 
 const FAINT = 0.1; // a weight below it is not drawn
 const STROKES = ["8 4", "", "2 3", "10 3 2 3"]; // of the heads 0.0, 0.1, 1.0, 1.1
 
 const layersOf = (frame) => range(2).flatMap((i) => frame[`layer${i}`] ?? []);
-const headsOf = (frame) => layersOf(frame).flatMap((weights, layer) => range(weights.shape[0]).map((head) => ({ layer, head, name: `${layer}.${head}`, nth: 2 * layer + head, weights: weights.at(head) })));
+
+const headsOf = (frame) =>
+  layersOf(frame).flatMap((weights, layer) =>
+    range(weights.shape[0]).map((head) => {
+      const nth = 2 * layer + head;
+      const name = `${layer}.${head}`;
+      return { layer, head, name, nth, dashes: STROKES[nth], weights: weights.at(head) };
+    })
+  );
 
 // In a short sequence the slider's last places are all its last token.
 const queryOf = (tokens, at) => Math.min(+at.query, tokens.length - 1);
@@ -27,15 +47,16 @@ export default explorer({
   compute({ tokens, ids }, { layers }, model, { stored, memory }) {
     const [table, places] = [model["embedding.weight"], model["positions.table"]];
     const dModel = table.shape[1];
-    let x = filled(ids.length, dModel, (r, c) => table.data[ids[r] * dModel + c] + places.data[r * dModel + c]);
+    const entry = (r, c) => table.data[ids[r] * dModel + c] + places.data[r * dModel + c];
+    let x = filled(ids.length, dModel, entry);
     const weights = {};
     const off = [];
     for (const layer of range(+layers)) {
       const attended = attend(x, model, `layers.${layer}`, causalMask);
-      const size = ids.length * attended.heads.shape[2];
-      const silent = range(model.n_heads).filter((head) => memory.off?.has(`${layer}.${head}`));
-      const left = new Tensor(attended.heads.shape, attended.heads.data.map((value, i) => (silent.includes(Math.floor(i / size)) ? 0 : value)));
-      off.push(...silent.map((head) => `${layer}.${head}`));
+      const isSilent = (head) => memory.off?.has(`${layer}.${head}`);
+      const silent = new Set(range(model.n_heads).filter(isSilent));
+      const left = switchedOff(attended.heads, silent);
+      for (const head of silent) off.push(`${layer}.${head}`);
       weights[`layer${layer}`] = attended.weights;
       x = add(x, linear(mergeHeads(left), model[`layers.${layer}.w_o.weight`]));
     }
@@ -47,14 +68,17 @@ export default explorer({
 
   note({ tokens }, at) {
     const query = queryOf(tokens, at);
-    return query < +at.query ? `Your sequence ends at place ${query}: query ${at.query} means ${query}.` : "";
+    if (query >= +at.query) return "";
+    return `Your sequence ends at place ${query}: query ${at.query} means ${query}.`;
   },
 
   status({ tokens, accuracy, off }, at) {
-    return `${at.layers} layer${at.layers > 1 ? "s" : ""} · query ${queryOf(tokens, at)} · ${off ? `without ${off.join(", ")} · with all heads on, ` : ""}right on ${(100 * accuracy).toFixed(1)} % of what can be known in 4,000 new sequences`;
+    const without = off ? `without ${off.join(", ")} · with all heads on, ` : "";
+    return `${at.layers} layer${at.layers > 1 ? "s" : ""} · query ${queryOf(tokens, at)}` +
+      ` · ${without}right on ${percent(accuracy)} of what can be known in 4,000 new sequences`;
   },
 
-  draw(frame, at, room) {
+  draw(frame, at, available) {
     const { tokens, off = [] } = frame;
     const query = queryOf(tokens, at);
     const heads = headsOf(frame);
@@ -63,24 +87,34 @@ export default explorer({
       const from = asksFrom(frame, layer, query, found);
       const row = weights.at(from).data;
       const key = argmax(row);
-      return `from place ${from}: ${number(row[key])} on “${escape(tokens[key])}”, place ${key}`;
+      const token = escapeHtml(tokens[key]);
+      return `from place ${from}: ${number(row[key])} on “${token}”, place ${key}`;
     };
-    const switches = heads.map(
-      (one) =>
-        `<button type="button" role="switch" aria-checked="${!off.includes(one.name)}" data-act="head ${one.name}"><svg width="34" height="10" aria-hidden="true"><path class="arc head-${one.nth}" stroke-width="4" stroke-dasharray="${STROKES[one.nth]}" d="M2 5H32"/></svg>head ${one.name} <span>${off.includes(one.name) ? "switched off" : strongest(one)}</span></button>`,
-    );
-    const across = room >= 560 ? 2 : 1;
-    const size = cellSize((room - 18 * (across - 1)) / across, tokens.length, tokens, { most: 26 });
+    const switches = heads.map((head) => {
+      const isOff = off.includes(head.name);
+      const detail = ` ${element("span", {}, isOff ? "switched off" : strongest(head))}`;
+      return { ...head, id: head.name, name: `head ${head.name}`, detail, isOff };
+    });
+    const across = available >= 560 ? 2 : 1;
+    const share = (available - 18 * (across - 1)) / across;
+    const size = cellSize(share, tokens.length, tokens, { most: 26 });
+    const high = Math.max(size, 11); // so that row labels stay apart
+    const look = { rows: tokens, columns: tokens, size, high, largest: 1 };
     const maps = heads.map(({ layer, head, name, weights }) => {
-      const silent = off.includes(name);
-      const map = matrix({ name: `layer${layer} ${head}`, tensor: weights, rows: tokens, columns: tokens, size, high: Math.max(size, 11), largest: 1 }); // so high that row labels stay apart
-      return panel(`head ${name}${silent ? ", switched off" : ""}`, `<div${silent ? ' class="off"' : ""}>${map}</div>`, "weights");
+      const isOff = off.includes(name);
+      const map = matrix({ ...look, name: `layer${layer} ${head}`, tensor: weights });
+      const caption = `head ${name}${isOff ? ", switched off" : ""}`;
+      return panel(caption, element("div", { class: isOff && "off" }, map), "weights");
     });
     return (
-      way(frame, query, Math.min(room, 760)) +
-      answer(frame, query) +
-      `<p class="switches" role="group" aria-label="Heads: switch one off">${switches.join("")}</p>` +
-      row("Every head, every token: each row is a token that looks, each column a token that it looks at", maps)
+      way(frame, query, Math.min(available, 760)) +
+      whatFollows(frame, query) +
+      headSwitches(switches) +
+      row(
+        "Every head, every token: each row is a token that looks, " +
+          "each column a token that it looks at",
+        maps,
+      )
     );
   },
 
@@ -95,82 +129,127 @@ export default explorer({
       return `“${tokens[r]}”, place ${r}, looks: ${looks.join(", ")}.`;
     }
     const [layer, head] = name.match(/\d/g);
-    return `Head ${layer}.${head}: “${tokens[r]}”, place ${r}, gives “${tokens[c]}”, place ${c}, the weight ${number(value)}.`;
+    return `Head ${layer}.${head}: “${tokens[r]}”, place ${r}, ` +
+      `gives “${tokens[c]}”, place ${c}, the weight ${number(value)}.`;
   },
 });
 
-function answer({ tokens, shares, vocabulary }, query) {
+function whatFollows({ tokens, shares, vocabulary }, query) {
   const { data } = shares.at(query);
   const best = argmax(data);
   const before = lastTime(tokens, query);
+  const token = `“${escapeHtml(tokens[query])}”`;
   const due = tokens[before + 1];
-  const verdict =
-    before < 0
-      ? `“${escape(tokens[query])}” has not come before: there is nothing to look up`
-      : vocabulary[best] === due
-        ? "✓ as last time"
-        : `✗ last time “${escape(due)}” followed`;
-  return `<p class="answers" aria-live="polite"><span class="asked">after “${escape(tokens[query])}”, place ${query}?</span> <span class="answer"><strong>${escape(vocabulary[best])}</strong> <span class="sure">${number(data[best])}</span></span> <span>${verdict}</span></p>`;
+  const isDue = vocabulary[best] === due;
+  const verdict = before < 0
+    ? `${token} has not come before: there is nothing to look up`
+    : isDue
+    ? "✓ as last time"
+    : `✗ last time “${escapeHtml(due)}” followed`;
+  const parts = [
+    element("span", { class: "asked" }, `after ${token}, place ${query}?`),
+    answer("", vocabulary[best], data[best]),
+    element("span", {}, verdict),
+  ];
+  return element("p", { class: "answers", "aria-live": "polite" }, parts.join(" "));
+}
+
+// The heads of the last layer that are on, and what they give together from the query to each
+// place.
+function lookingUp(frame, query) {
+  const { tokens, off = [] } = frame;
+  const last = layersOf(frame).length - 1;
+  const heads = headsOf(frame).filter(({ layer, name }) => layer === last && !off.includes(name));
+  const given = (i) => sum(heads.map(({ weights }) => weights.at(query).data[i]));
+  return { heads, total: tokens.map((_, i) => given(i)) };
 }
 
 // Where most of the last layer's weight from the query goes, or -1: all its heads are switched off.
 function foundBy(frame, query) {
-  const { tokens, off = [] } = frame;
-  const last = layersOf(frame).length - 1;
-  const asking = headsOf(frame).filter(({ layer, name }) => layer === last && !off.includes(name));
-  return asking.length ? argmax(tokens.map((_, i) => asking.reduce((sum, { weights }) => sum + weights.at(query).data[i], 0))) : -1;
+  const { heads, total } = lookingUp(frame, query);
+  return heads.length ? argmax(total) : -1;
 }
 
-// From which place a layer's arcs are drawn: the first of two layers is seen from the place that the last one found.
-const asksFrom = (frame, layer, query, found) => (layer < layersOf(frame).length - 1 && found >= 0 ? found : query);
+// From which place a layer's arcs are drawn: the first of two layers is seen from the place that
+// the last one found.
+function asksFrom(frame, layer, query, found) {
+  return layer < layersOf(frame).length - 1 && found >= 0 ? found : query;
+}
 
-// Above the sequence what the last layer looks at from the query; below it, from the place where most of that goes, the first layer.
-function way(frame, query, room) {
+// Above the sequence what the last layer looks at from the query; below it, from the place where
+// most of that goes, the first layer.
+function way(frame, query, available) {
   const { tokens, off = [] } = frame;
-  const heads = headsOf(frame).filter(({ name }) => !off.includes(name));
-  const last = layersOf(frame).length - 1;
-  const step = Math.min(30, (room - 12) / tokens.length);
-  const x = (i) => 6 + step * (i + 0.5);
-  const wide = Math.max(room, 240);
-  const asking = heads.filter(({ layer }) => layer === last);
-  const total = tokens.map((_, i) => asking.reduce((sum, { weights }) => sum + weights.at(query).data[i], 0));
+  const { heads, total } = lookingUp(frame, query);
   const found = foundBy(frame, query);
-  const farthest = Math.max(0, ...total.map((sum, i) => (sum > FAINT ? Math.abs(x(query) - x(i)) : 0)));
-  const above = 40 + Math.min(90, farthest * 0.3);
-  const below = last && found >= 0 ? 74 : 8;
+  const hasFirst = layersOf(frame).length > 1 && found >= 0;
+  const first = headsOf(frame).filter(({ layer, name }) => layer === 0 && !off.includes(name));
+  const step = Math.min(30, (available - 12) / tokens.length);
+  const width = Math.max(available, 240);
+  const x = (i) => 6 + step * (i + 0.5);
+  const reach = total.map((sum, i) => (sum > FAINT ? Math.abs(x(query) - x(i)) : 0));
+  const base = 40 + Math.min(90, Math.max(0, ...reach) * 0.3);
+  const above = heads.map((head) => bow(head, query, x, base, -1, 90));
+  const below = hasFirst ? first.map((head) => bow(head, found, x, base + 26, 1, 34)) : [];
+  const bows = [...above, ...below];
+  const within = (x) => Math.min(Math.max(x, 28), width - 28);
+  const labels = bows.flatMap(({ labels }) => labels);
+  const placed = apart(labels.map((label) => ({ ...label, x: within(label.x) })), 56);
+  const lift = Math.max(0, 13 - Math.min(13, ...placed.map(({ y }) => y)));
+  const high = Math.max(base + 26 + (hasFirst ? 74 : 8), ...placed.map(({ y }) => y + 6));
+  const outlined = { style: "paint-order: stroke; stroke: var(--ground); stroke-width: 4px" };
+  return svg(
+    {
+      ...{ class: "sentence", width, height: high + lift, top: -lift },
+      label: found < 0
+        ? "All heads of the last layer are switched off"
+        : `From “${tokens[query]}”, place ${query}, most of the last layer's weight goes ` +
+          `to “${tokens[found]}”, place ${found}`,
+    },
+    bows.map(({ arcs }) => arcs),
+    placed.map(({ x, y, nth, label }) =>
+      text({ class: `said head-${nth}`, ...outlined }, tenth(x), tenth(y), label)
+    ),
+    tokens.map((token, i) => letter(token, i, { query, found, x: x(i), base, step })),
+  );
+}
+
+// The arcs of one head from a place, upwards (side -1) or downwards, and the label of the
+// strongest.
+function bow({ nth, name, dashes, weights }, from, x, y, side, highest) {
+  const row = weights.at(from).data;
+  const strongest = argmax(row);
   const arcs = [];
   const labels = [];
-  const bow = ({ nth, name, weights }, from, side, room) => {
-    const row = weights.at(from).data;
-    const strongest = argmax(row);
-    const y = side < 0 ? above : above + 26;
-    row.forEach((weight, key) => {
-      if (weight < FAINT) return;
-      const bulge = Math.min(room, 16 + Math.abs(x(from) - x(key)) * 0.3);
-      const high = bulge + 7 * (nth % 2);
-      const [start, end] = key === from ? [x(key) - 5, x(key) + 5] : [x(from), x(key)];
-      const top = y + side * high * 1.33;
-      arcs.push(`<path class="arc head-${nth}" stroke-width="${(1 + 4 * weight).toFixed(1)}" stroke-opacity="${(0.3 + 0.7 * weight).toFixed(2)}" stroke-dasharray="${STROKES[nth]}" data-head="${name}" data-weight="${weight}" data-to="${key}" d="M${start.toFixed(1)} ${y}C${start.toFixed(1)} ${top.toFixed(1)} ${end.toFixed(1)} ${top.toFixed(1)} ${end.toFixed(1)} ${y}"/>`);
-      if (key === strongest) labels.push({ x: (start + end) / 2, y: y + side * (bulge + (side < 0 ? 14 : 22)), side, nth, text: `${name} ${number(weight)}` });
+  row.forEach((weight, key) => {
+    if (weight < FAINT) return;
+    const bulge = Math.min(highest, 16 + Math.abs(x(from) - x(key)) * 0.3);
+    const [start, end] = key === from ? [x(key) - 5, x(key) + 5] : [x(from), x(key)];
+    const top = tenth(y + side * (bulge + 7 * (nth % 2)) * 1.33);
+    const [a, b] = [tenth(start), tenth(end)];
+    const d = `M${a} ${y}C${a} ${top} ${b} ${top} ${b} ${y}`;
+    arcs.push(arc({ head: name, nth, dashes, weight, to: key, widest: 4 }, d));
+    if (key !== strongest) return;
+    const label = `${name} ${number(weight)}`;
+    const beyond = side < 0 ? 14 : 22;
+    labels.push({
+      x: (start + end) / 2,
+      y: y + side * (bulge + beyond),
+      nth,
+      label,
+      step: 14 * side,
     });
-  };
-  for (const head of asking) bow(head, query, -1, 90);
-  if (last && found >= 0) for (const head of heads.filter(({ layer }) => layer === 0)) bow(head, found, 1, 34);
-  // Labels that would lie over one another stand one above the other.
-  const placed = [];
-  for (const label of labels) {
-    label.x = Math.min(Math.max(label.x, 28), wide - 28);
-    while (placed.some((other) => Math.abs(other.x - label.x) < 56 && Math.abs(other.y - label.y) < 14)) label.y += 14 * label.side;
-    placed.push(label);
-  }
-  const lift = Math.max(0, 13 - Math.min(13, ...placed.map(({ y }) => y)));
-  const high = Math.max(above + 26 + below, ...placed.map(({ y }) => y + 6));
-  const letters = tokens.map((token, i) => {
-    const kind = i === query ? " verb" : "";
-    const ring = i === found ? `<rect class="found" x="${(x(i) - Math.min(step, 18) / 2).toFixed(1)}" y="${above + 3}" width="${Math.min(step, 18).toFixed(1)}" height="20"/>` : "";
-    return `${ring}<text class="word${kind}" data-word="${i}" x="${x(i).toFixed(1)}" y="${above + 18}" style="font-size: ${Math.min(16, step * 1.25).toFixed(1)}px">${escape(token)}</text>`;
   });
-  const texts = placed.map(({ x, y, nth, text }) => `<text class="said head-${nth}" style="paint-order: stroke; stroke: var(--ground); stroke-width: 4px" x="${x.toFixed(1)}" y="${y.toFixed(1)}">${text}</text>`);
-  const told = found < 0 ? "All heads of the last layer are switched off" : `From “${tokens[query]}”, place ${query}, most of the last layer's weight goes to “${tokens[found]}”, place ${found}`;
-  return `<svg class="sentence" width="${wide}" height="${high + lift}" viewBox="0 ${-lift} ${wide} ${high + lift}" role="img" aria-label="${escape(told)}">${arcs.join("")}${texts.join("")}${letters.join("")}</svg>`;
+  return { arcs, labels };
+}
+
+function letter(token, i, { query, found, x, base, step }) {
+  const wide = Math.min(step, 18);
+  const size = tenth(Math.min(16, step * 1.25));
+  const look = {
+    ...{ class: `word${i === query ? " verb" : ""}`, "data-word": i },
+    style: `font-size: ${size}px`,
+  };
+  const ring = rect("found", tenth(x - wide / 2), base + 3, tenth(wide), 20);
+  return (i === found ? ring : "") + text(look, tenth(x), base + 18, token);
 }

@@ -59,7 +59,7 @@ def induction_explorer(
     }
     models = {str(n): {"n_heads": 2, **induction.load(n).state_dict()} for n in LAYERS}
     return explorer(
-        "induction", controls, frame, still, models=models, modules=["transformer"], reads=READS
+        "induction", "What followed last time", controls, frame, still, models=models, reads=READS
     )
 
 

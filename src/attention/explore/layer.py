@@ -86,5 +86,11 @@ def layer_explorer(sentence: str = "the dog saw the bird that the cat chased") -
     n_heads = whole[1].encoder.layers[0].self_attention.n_heads
     models = {str(n): {**model.state_dict(), "n_heads": n_heads} for n, model in whole.items()}
     return explorer(
-        "layer", controls, frame, still, models=models, modules=["transformer"], reads=CLAUSES
+        "layer",
+        "A layer without some of its parts",
+        controls,
+        frame,
+        still,
+        models=models,
+        reads=CLAUSES,
     )

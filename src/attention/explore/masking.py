@@ -91,4 +91,4 @@ def masking_explorer(
         "query": SelectionSlider(options=range(length), value=length // 2, description="query"),
         **size_sliders(d_models, n_heads),
     }
-    return explorer("masking", controls, frame, still)
+    return explorer("masking", "Masks, scores and weights", controls, frame, still)

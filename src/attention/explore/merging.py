@@ -77,4 +77,4 @@ def merging_explorer(
         "sentence": sentence_menu(sentences),
         **size_sliders(d_models, n_heads),
     }
-    return explorer("merging", controls, frame, still)
+    return explorer("merging", "Merging heads, right and wrong", controls, frame, still)

@@ -54,4 +54,4 @@ def multihead_explorer(
         "sentence": sentence_menu(sentences),
         **size_sliders(d_models, n_heads),
     }
-    return explorer("multihead", controls, frame, still)
+    return explorer("multihead", "Every head's weights, and the output", controls, frame, still)

@@ -73,7 +73,7 @@ def pattern_explorer() -> Explorer:
         "token": SelectionSlider(options=range(SEQ), value=0, description="token"),
         "layers": SelectionSlider(options=LAYERS, value=3, description="layers"),
     }
-    return explorer("pattern", controls, frame, still, reads=None)
+    return explorer("pattern", "A pattern by position", controls, frame, still, reads=None)
 
 
 def pairs_in_tiles(seen: Tensor, block: int) -> Tensor:

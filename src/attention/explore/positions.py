@@ -72,7 +72,9 @@ def positions_explorer() -> Explorer:
         "head": SelectionSlider(options=range(4), value=1, description="head"),
         "query": SelectionSlider(options=QUERIES, value=LENGTH - 1, description="query"),
     }
-    return explorer("positions", controls, frame, still, reads=None)
+    return explorer(
+        "positions", "Scores by position and distance", controls, frame, still, reads=None
+    )
 
 
 def scores_of(model: LastSpeaker, query: str, key: str, seq: int) -> Tensor:

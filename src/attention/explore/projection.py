@@ -70,4 +70,4 @@ def projection_explorer(
         **size_sliders(d_models, n_heads),
         "bias": Checkbox(value=True, description="bias", indent=False),
     }
-    return explorer("projection", controls, frame, still)
+    return explorer("projection", "X and its three projections", controls, frame, still)

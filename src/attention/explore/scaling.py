@@ -87,7 +87,7 @@ def scaling_explorer(
         **size_sliders(d_models, n_heads),
         "divisor": Dropdown(options=DIVISORS[1:], value="√d_key", description="divide by"),
     }
-    return explorer("scaling", controls, frame, still)
+    return explorer("scaling", "Scores and their divisor", controls, frame, still)
 
 
 def statistics(scores: Tensor, weights: Tensor) -> Tensor:

@@ -67,4 +67,4 @@ def splitting_explorer(
         "sentence": sentence_menu(sentences),
         **size_sliders(d_models, n_heads),
     }
-    return explorer("splitting", controls, frame, still)
+    return explorer("splitting", "Splitting heads, right and wrong", controls, frame, still)

@@ -51,7 +51,7 @@ def tiles_explorer() -> Explorer:
         "key": SelectionSlider(options=range(SEQ), value=5, description="key"),
         "causal": Checkbox(value=True, description="causal"),
     }
-    return explorer("tiles", controls, frame, still, reads=None)
+    return explorer("tiles", "A softmax in tiles", controls, frame, still, reads=None)
 
 
 def picture(frame: Frame, tile: int, query: int, key: int) -> Picture:

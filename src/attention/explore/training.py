@@ -64,4 +64,4 @@ def training_explorer(sentence: str = "a dog chased the red ball") -> Explorer:
         f"{seed},{step}": page_weights(each.model, reads_out=True)
         for (seed, step), each in checkpoints.items()
     }
-    return explorer("training", controls, frame, still, models=models, modules=["arcs"])
+    return explorer("training", "The model as it learns", controls, frame, still, models=models)

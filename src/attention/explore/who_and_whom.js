@@ -1,7 +1,16 @@
-// A sentence, what every head looks at from its verb, drawn over the words, and the two answers. Heads can be switched off.
+// A sentence, what every head looks at from its verb, drawn over the words, and the two answers.
+// Heads can be switched off.
+
+import { answered, answersAtVerb, arcsFromVerb, headSwitches, roleOf } from "./arcs.js";
+import { explorer } from "./explorer.js";
+import { listed, number, percent } from "./format.js";
+import { element, escapeHtml } from "./markup.js";
+import { cellSize, matrix } from "./matrix.js";
+import { panel, row } from "./panels.js";
+import { argmax, range } from "./tensor.js";
 
 export default explorer({
-  ready: [
+  examples: [
     "the red ball chased a dog",
     "the cat saw the other cat",
     "birds sing at dawn",
@@ -18,43 +27,69 @@ export default explorer({
     memory.off[memory.off.has(head) ? "delete" : "add"](head);
   },
 
-  compute(sentence, at, model, { stored, memory }) {
+  compute(sentence, _at, model, { stored, memory }) {
     const off = new Set([...(memory.off ?? [])].filter((head) => head < model.n_heads));
     const { verbs, vocabulary, accuracy, roles, grammar, unmet } = stored;
-    return { ...answered(sentence, model, verbs, off), verbs, vocabulary, accuracy, roles, grammar, unmet, ...(off.size ? { off: [...off] } : {}) };
+    const same = { verbs, vocabulary, accuracy, roles, grammar, unmet };
+    const without = off.size ? { off: [...off] } : {};
+    return { ...answered(sentence, model, verbs, off), ...same, ...without };
   },
 
   note({ tokens, unmet }, at) {
     const met = [...new Set(tokens)].filter((token) => unmet.includes(token));
-    return met.length ? `At d_model ${at.d_model} the model never met ${listed(met)} in training; wider models did.` : "";
+    if (!met.length) return "";
+    return `At d_model ${at.d_model} the model never met ${listed(met)} in training; ` +
+      "wider models did.";
   },
 
   status({ accuracy, grammar, off }, at) {
-    return `d_model ${at.d_model} · n_heads ${at.n_heads} · d_key ${at.d_model / at.n_heads} · right on ${percent(accuracy)} of 4,000 new sentences (${grammar})${off ? ", with all heads on" : ""}`;
+    const sizes = `d_model ${at.d_model} · n_heads ${at.n_heads}`;
+    return `${sizes} · d_key ${at.d_model / at.n_heads}` +
+      ` · right on ${percent(accuracy)} of 4,000 new sentences (${grammar})` +
+      (off ? ", with all heads on" : "");
   },
 
-  draw(frame, at, room) {
+  draw(frame, _at, available) {
     const { tokens, verb, weights, roles, off = [] } = frame;
-    const heads = weights.shape[0];
-    const names = roles.map(([who, whom], i) => `head ${i}${role(who, whom) ? `: ${role(who, whom)}` : ""}`);
-    const largest = (i) => {
-      const row = weights.at(i).at(Math.max(verb, 0)).data;
+    const heads = range(weights.shape[0]);
+    const names = roles.map((given, i) => {
+      const role = roleOf(given);
+      return `head ${i}${role ? `: ${role}` : ""}`;
+    });
+    const strongest = (i) => {
+      const row = weights.at(i).at(verb).data;
       const key = argmax(row);
-      return `${number(row[key])} on “${escape(tokens[key])}”`;
+      return `${number(row[key])} on “${escapeHtml(tokens[key])}”`;
     };
-    const switches = names.map(
-      (name, i) =>
-        `<button type="button" role="switch" aria-checked="${!off.includes(i)}" data-act="head ${i}"><svg width="34" height="10" aria-hidden="true"><path class="arc head-${i}" stroke-width="4" stroke-dasharray="${DASHES[i]}" d="M2 5H32"/></svg>${name}${verb < 0 ? "" : ` <span>${off.includes(i) ? "switched off" : largest(i)}</span>`}</button>`,
-    );
-    // As many beside one another as leave their labels room.
-    const fit = (across) => cellSize((room - 18 * (across - 1)) / across, tokens.length, tokens, { most: heads === 1 ? 34 : 26 });
-    const size = fit([Math.min(4, heads), 3, 2].find((across) => across <= heads && fit(across) >= 14) ?? 1);
-    const maps = range(heads).map((i) => panel(off.includes(i) ? `${names[i]}, switched off` : names[i], `<div${off.includes(i) ? ' class="off"' : ""}>${matrix({ name: `weights ${i}`, tensor: weights.at(i), rows: tokens, columns: tokens, size, largest: 1 })}</div>`, "weights"));
+    const switches = heads.map((i) => {
+      const isOff = off.includes(i);
+      const detail = verb >= 0 && ` ${element("span", {}, isOff ? "switched off" : strongest(i))}`;
+      return { id: i, nth: i, name: names[i], detail, isOff };
+    });
+    // As many beside one another as leave their labels enough width.
+    const most = heads.length === 1 ? 34 : 26;
+    const fit = (across) => {
+      const share = (available - 18 * (across - 1)) / across;
+      return cellSize(share, tokens.length, tokens, { most });
+    };
+    const fits = (across) => across <= heads.length && fit(across) >= 14;
+    const size = fit([Math.min(4, heads.length), 3, 2].find(fits) ?? 1);
+    const maps = heads.map((i) => {
+      const isOff = off.includes(i);
+      const look = { rows: tokens, columns: tokens, size, largest: 1 };
+      const map = matrix({ ...look, name: `weights ${i}`, tensor: weights.at(i) });
+      const caption = isOff ? `${names[i]}, switched off` : names[i];
+      return panel(caption, element("div", { class: isOff && "off" }, map), "weights");
+    });
     return (
-      sentence(frame, room) +
-      answers(frame) +
-      `<p class="switches" role="group" aria-label="Heads: switch one off">${switches.join("")}</p>` +
-      row("Every head, every word: each row is a word that looks, each column a word that it looks at", maps)
+      arcsFromVerb(frame, available) +
+      answersAtVerb(frame) +
+      headSwitches(switches) +
+      row(
+        "Every head, every word: each row is a word that looks, " +
+          "each column a word that it looks at",
+        maps,
+      )
     );
   },
 
@@ -67,6 +102,7 @@ export default explorer({
       });
       return `“${tokens[r]}” looks: ${looks.join(", ")}.`;
     }
-    return `Head ${name.split(" ")[1]}: “${tokens[r]}” gives “${tokens[c]}” the weight ${number(value)}.`;
+    const head = name.split(" ")[1];
+    return `Head ${head}: “${tokens[r]}” gives “${tokens[c]}” the weight ${number(value)}.`;
   },
 });

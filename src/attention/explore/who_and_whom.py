@@ -97,6 +97,7 @@ def who_and_whom_explorer(
 
     made = explorer(
         "who_and_whom",
+        "Who did it, and to whom",
         sizes,
         frame,
         still,
@@ -104,12 +105,11 @@ def who_and_whom_explorer(
             f"{d_model},{n_heads}": page_weights(shown(d_model, n_heads).model, reads_out=True)
             for d_model, n_heads in pairs
         },
-        modules=["arcs"],
         reads=reads,
     )
     if model is not None:  # the sentences to try are the book's
         made.add_class("own-model")
-        made.view._css += ".own-model .explorer-view .ready { display: none; }"
+        made.view._css += ".own-model .explorer-view .examples { display: none; }"
     return made
 
 

@@ -65,11 +65,11 @@ def writing_explorer() -> Explorer:
     }  # fmt: skip
     return explorer(
         "writing",
+        "The transformer as it writes a date",
         controls,
         frame,
         still,
         models={"transformer": weights},
-        modules=["transformer", "letters"],
         reads=READS,
     )
 

@@ -4,7 +4,8 @@
 // Percent of what the stylesheet says, the largest first.
 const TEXT = Array.from({ length: 26 }, (_, i) => 100 - 2 * i);
 const EXPLORER = { smallest: 40, largest: 130, step: 3 };
-// An explorer's controls stand above its picture or beside it, and the picture's parts in one column or in two.
+// An explorer's controls stand above its picture or beside it, and the picture's parts in one
+// column or in two.
 const LAYOUTS = ["", "beside", "columns", "beside columns"];
 
 const theme = document.documentElement.dataset;
@@ -26,7 +27,8 @@ function fitText(slide, shown) {
 }
 
 /** When an explorer has drawn itself anew for the room it has now. */
-const drawn = () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+const drawn = () =>
+  new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
 
 /** An explorer in the layout and the size in which it is largest. */
 async function fitExplorer(slide, shown) {
@@ -62,8 +64,8 @@ function fit(slide) {
   return fitExplorer(slide, shown);
 }
 
-// An explorer comes after its slide, and some of its pictures are higher than the first one. While a
-// cell is read out the slide stays: to fit it anew would take the focus from the picture.
+// An explorer comes after its slide, and some of its pictures are higher than the first one. While
+// a cell is read out the slide stays: to fit it anew would take the focus from the picture.
 const growing = new ResizeObserver((entries) => {
   for (const { target } of entries) {
     const slide = target.closest("section");

@@ -1,4 +1,5 @@
-/* Guesses are written down and repeated beside the answer; the navigation marks the chapters that were read.
+/* Guesses are written down and repeated beside the answer; the navigation marks the chapters that
+ * were read.
  *
  * Everything stays in the browser: a guess in this tab, what was read from visit to visit.
  */
@@ -17,7 +18,9 @@
   function remember(storage, key, value) {
     try {
       window[storage].setItem(key, value);
-    } catch {}
+    } catch {
+      // the page works without
+    }
   }
 
   function element(tag, attributes = {}, ...children) {
@@ -27,14 +30,18 @@
     return made;
   }
 
-  // ---------------------------------------------------------------------------------------------- guesses
+  // --------------------------------------------------------------------------------------- guesses
 
   const BLANK = /\s*_{3,}.*$/; // the line to write on
   const page = location.pathname.split("/").pop();
 
   function field(guess, id) {
-    if (!guess.dataset.choices) return element("input", { id, type: "text", autocomplete: "off", maxlength: 120 });
-    const options = ["", ...guess.dataset.choices.split("|")].map((text) => element("option", { value: text }, text || "choose"));
+    if (!guess.dataset.choices) {
+      return element("input", { id, type: "text", autocomplete: "off", maxlength: 120 });
+    }
+    const options = ["", ...guess.dataset.choices.split("|")].map((text) =>
+      element("option", { value: text }, text || "choose")
+    );
     return element("select", { id }, ...options);
   }
 
@@ -44,7 +51,11 @@
     const echo = echoes[nth];
     const said = echo?.textContent.replace(BLANK, "");
     const input = field(guess, id);
-    guess.replaceChildren(element("label", { for: id }, guess.textContent.replace(BLANK, "")), " ", input);
+    guess.replaceChildren(
+      element("label", { for: id }, guess.textContent.replace(BLANK, "")),
+      " ",
+      input,
+    );
     const repeat = () => {
       if (!echo) return;
       const value = input.value.trim();
@@ -63,7 +74,7 @@
   const echoes = document.querySelectorAll("p.guessed");
   document.querySelectorAll("p.guess").forEach((guess, nth) => addGuess(guess, nth, echoes));
 
-  // ---------------------------------------------------------------------------------------------- chapters read
+  // --------------------------------------------------------------------------------- chapters read
 
   const READ = "attention-head-by-head.read";
   const read = () => new Set(remembered("localStorage", READ).split(" ").filter(Boolean));
@@ -72,9 +83,13 @@
   function mark() {
     const pages = read();
     for (const link of document.querySelectorAll(".bd-links a.reference.internal")) {
-      const name = link.getAttribute("href") === "#" ? page : link.getAttribute("href").split("/").pop();
+      const name = link.getAttribute("href") === "#"
+        ? page
+        : link.getAttribute("href").split("/").pop();
       if (!isChapter(name) || !pages.has(name) || link.querySelector(".chapter-read")) continue;
-      link.append(element("span", { class: "chapter-read", role: "img", "aria-label": "read" }, "✓"));
+      link.append(
+        element("span", { class: "chapter-read", role: "img", "aria-label": "read" }, "✓"),
+      );
     }
   }
 
@@ -89,15 +104,22 @@
     }).observe(end);
   }
 
-  // ------------------------------------------------------------------------------------ the table of contents
+  // ------------------------------------------------------------------------- the table of contents
 
-  // It is longer than a screen: on a phone, too, it opens where the reader is. Beside the text the theme sees to that.
+  // It is longer than a screen: on a phone, too, it opens where the reader is. Beside the text the
+  // theme sees to that.
   const here = document.querySelector(".bd-links li.current.active");
   function showHere() {
     const list = here?.closest("dialog");
-    if (list) list.scrollTop += here.getBoundingClientRect().top - list.getBoundingClientRect().top - list.clientHeight / 2;
+    if (list) {
+      list.scrollTop += here.getBoundingClientRect().top - list.getBoundingClientRect().top -
+        list.clientHeight / 2;
+    }
   }
-  document.querySelector(".primary-toggle")?.addEventListener("click", () => requestAnimationFrame(showHere));
+  document.querySelector(".primary-toggle")?.addEventListener(
+    "click",
+    () => requestAnimationFrame(showHere),
+  );
 
   // On a phone it lies over the page: who has chosen a section wants to see it.
   document.addEventListener("click", ({ target }) => {

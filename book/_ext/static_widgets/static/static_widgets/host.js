@@ -1,16 +1,19 @@
 /* A small host for saved Jupyter widgets.
  *
- * Every `.static-widget` of a page names one saved widget, and `data-saved` of this script the file that holds them all
- * (written by the Sphinx extension beside this file). When a widget comes near the window, its models are made, tied
- * together by their links, and shown: core controls as native elements, anywidgets by running their own ES module.
- * Nothing is loaded from elsewhere.
+ * Every `.static-widget` of a page names one saved widget, and `data-saved` of this script the file
+ * that holds them all (written by the Sphinx extension beside this file). When a widget comes near
+ * the window, its models are made, tied together by their links, and shown: core controls as native
+ * elements, anywidgets by running their own ES module. Nothing is loaded from elsewhere.
  *
  * A classic script, and the file another, so that both also work from file://.
  */
 (() => {
   "use strict";
 
-  /** One saved model: what the Anywidget Front-End Module contract asks of `model`, and nothing else. */
+  /**
+   * One saved model: what the Anywidget Front-End Module contract asks of `model`, and nothing
+   * else.
+   */
   class Model {
     constructor({ type, state, buffers = [] }) {
       this.type = type;
@@ -58,7 +61,10 @@
     send() {} // and none that could answer a message
   }
 
-  /** Put a binary buffer at its path in the state, as a DataView, which is what Jupyter's own manager gives. */
+  /**
+   * Put a binary buffer at its path in the state, as a DataView, which is what Jupyter's own
+   * manager gives.
+   */
   function placeBuffer(state, path, base64) {
     const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
     const last = path[path.length - 1];
@@ -81,7 +87,7 @@
     target.model.on(`change:${target.name}`, copy(target, source));
   }
 
-  // ---------------------------------------------------------------------------------------------- controls
+  // -------------------------------------------------------------------------------------- controls
 
   let controls = 0; // numbers the controls of a page, to tie each label to its input
 
@@ -92,7 +98,10 @@
     return made;
   }
 
-  /** A labelled row. `refresh` writes the model into the elements: now, and whenever the model changes. */
+  /**
+   * A labelled row. `refresh` writes the model into the elements: now, and whenever the model
+   * changes.
+   */
   function control(kind, model, input, extra, refresh) {
     input.id = `static-widget-control-${++controls}`;
     const label = element("label", { for: input.id });
@@ -107,7 +116,10 @@
     return element("div", { class: `sw-control ${kind}` }, label, input, ...extra);
   }
 
-  /** A range input over the places of the options, with the chosen option said in words and shown beside it. */
+  /**
+   * A range input over the places of the options, with the chosen option said in words and shown
+   * beside it.
+   */
   function selectionSlider(model) {
     const labels = () => model.get("_options_labels");
     const input = element("input", { type: "range", min: 0, step: 1 });
@@ -135,7 +147,9 @@
       model.save_changes();
     });
     return control("sw-dropdown", model, input, [], () => {
-      input.replaceChildren(...model.get("_options_labels").map((label) => element("option", {}, label)));
+      input.replaceChildren(
+        ...model.get("_options_labels").map((label) => element("option", {}, label)),
+      );
       input.selectedIndex = model.get("index") ?? -1;
     });
   }
@@ -174,7 +188,7 @@
     return shown;
   }
 
-  // ---------------------------------------------------------------------------------------------- what was saved
+  // -------------------------------------------------------------------------------- what was saved
 
   const { dataset, src } = document.currentScript;
   let arriving;
@@ -184,15 +198,19 @@
     arriving ??= new Promise((resolve, reject) => {
       globalThis.savedWidgets = resolve;
       const script = element("script", { src: new URL(dataset.saved, src).href });
-      script.addEventListener("error", () => reject(new Error("what it shows could not be loaded")));
+      script.addEventListener(
+        "error",
+        () => reject(new Error("what it shows could not be loaded")),
+      );
       document.head.append(script);
     });
     return arriving;
   }
 
-  // ---------------------------------------------------------------------------------------------- anywidgets
+  // ------------------------------------------------------------------------------------ anywidgets
 
-  const modules = new Map(); // source number -> promise of its module: shared by all widgets of the page
+  // Source number -> promise of its module: shared by all widgets of the page.
+  const modules = new Map();
   const styled = new Set(); // source numbers of the stylesheets that the page has
 
   function loadModule(number, sources) {
@@ -215,19 +233,26 @@
     return el;
   }
 
-  /** The Anywidget Front-End Module contract: a default export with initialize and render, or a function that makes it. */
+  /**
+   * The Anywidget Front-End Module contract: a default export with initialize and render, or a
+   * function that makes it.
+   */
   async function startAnywidget(model, el, page) {
     addStyle(model.get("_css"), page.sources);
     const exported = (await loadModule(model.get("_esm"), page.sources)).default;
     const widget = typeof exported === "function" ? await exported() : exported;
-    const experimental = { invoke: () => Promise.reject(new Error("no kernel on a published page")) };
+    const experimental = {
+      invoke: () => Promise.reject(new Error("no kernel on a published page")),
+    };
     const signal = page.abort.signal;
-    model.widget_manager = { get_model: async (reference) => page.models.get(modelId(reference)) };
+    model.widget_manager = {
+      get_model: (reference) => Promise.resolve(page.models.get(modelId(reference))),
+    };
     page.cleanups.push(await widget.initialize?.({ model, signal, experimental }));
     page.cleanups.push(await widget.render?.({ model, el, signal, experimental }));
   }
 
-  // ---------------------------------------------------------------------------------------------- mounting
+  // -------------------------------------------------------------------------------------- mounting
 
   async function mount(container) {
     const page = { models: new Map(), pending: [], cleanups: [], abort: new AbortController() };
@@ -238,7 +263,9 @@
       page.sources = sources;
       const root = container.dataset.widget;
       for (const [id, each] of Object.entries(widgets[root])) page.models.set(id, new Model(each));
-      for (const model of page.models.values()) if (model.type === "LinkModel") tie(model, page.models);
+      for (const model of page.models.values()) {
+        if (model.type === "LinkModel") tie(model, page.models);
+      }
       stage.append(show(root, page));
       await Promise.all(page.pending);
       container.dataset.mounted = "true";
@@ -247,7 +274,11 @@
       page.abort.abort();
       for (const cleanup of page.cleanups) cleanup?.();
       stage.replaceChildren(
-        element("p", { class: "static-widget-error", role: "alert" }, `This figure could not start: ${error.message}`),
+        element(
+          "p",
+          { class: "static-widget-error", role: "alert" },
+          `This figure could not start: ${error.message}`,
+        ),
       );
       container.dataset.mounted = "failed";
     }
@@ -266,12 +297,15 @@
       },
       { rootMargin: "400px 0px" },
     );
-    // Before a reader scrolls to a widget, but not before the text: a failure is told in the widget's place.
+    // Before a reader scrolls to a widget, but not before the text: a failure is told in the
+    // widget's place.
     addEventListener("load", () => saved().catch(() => {}));
     for (const container of containers) {
       container.setAttribute("role", "group");
-      container.setAttribute("aria-label", "Interactive figure");
-      // Until it is mounted it has nothing to tab to: the Tab key stops at the figure itself, which brings it into view.
+      const { title } = container.dataset;
+      container.setAttribute("aria-label", `Interactive figure${title ? `: ${title}` : ""}`);
+      // Until it is mounted it has nothing to tab to: the Tab key stops at the figure itself, which
+      // brings it into view.
       container.tabIndex = 0;
       near.observe(container);
     }

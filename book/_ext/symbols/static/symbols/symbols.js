@@ -5,16 +5,21 @@
   const NAME = /\bsym-(\w+)/;
   const style = document.createElement("style");
   document.head.append(style);
-  let lit = "";
+  let highlighted = "";
 
-  function light(target) {
+  function highlight(target) {
     const name = NAME.exec(target.closest?.(".sym")?.getAttribute("class") ?? "")?.[1] ?? "";
-    if (name === lit) return;
-    lit = name;
+    if (name === highlighted) return;
+    highlighted = name;
     // A rule instead of a class on every element: nothing of the page is searched or changed.
-    style.textContent = name ? `.sym-${name} { background-color: var(--sym-${name}-lit); outline: 2px solid var(--sym-${name}); border-radius: 2px; }
-      figure.sym-${name} { background-color: transparent; outline-offset: -1px; }` : ""; // a tint would pass for a number's colour
+    style.textContent = name
+      ? `.sym-${name} { background-color: var(--sym-${name}-lit); border-radius: 2px;
+        outline: 2px solid var(--sym-${name}); }
+      figure.sym-${name} { background-color: transparent; outline-offset: -1px; }`
+      : ""; // a tint would pass for a number's colour
   }
 
-  for (const event of ["pointerover", "pointerdown"]) document.addEventListener(event, ({ target }) => light(target), { passive: true });
+  for (const event of ["pointerover", "pointerdown"]) {
+    document.addEventListener(event, ({ target }) => highlight(target), { passive: true });
+  }
 })();
