@@ -18,7 +18,7 @@ let fields = 0; // numbers the text fields of a page, to tie each label to its f
 //   draw      (frame, at, available) => the picture as text, for so many pixels
 //   describe  (cell, frame, at) => the words for the cell that is pointed at
 // and, where a reader may write a text of their own,
-//   compute   (text, at, model, {stored, read, memory}) => its frame, as Python makes the stored ones
+//   compute   (text, at, model, {stored, read, memory}) => its frame, as Python makes stored ones
 //   model     (at) => the name of the weights to compute with
 //   split     (text) => its tokens
 //   prepare   (tokens) => these and what is added to them
