@@ -33,9 +33,6 @@ def aligned_score(
         ValueError: the shapes do not fit, or the pattern has no key for any query.
         TypeError: pattern is not boolean.
 
-    Source:
-        This book's own.
-
     Example:
         >>> import torch
         >>> from attention.trained.head_scores import aligned_score
@@ -113,9 +110,6 @@ def duplicate_token_score(
     Raises:
         ValueError: the shapes do not fit, or no token occurs twice.
         TypeError: token_ids are not integers.
-
-    Source:
-        This book's own.
 
     Example:
         >>> import torch

@@ -86,9 +86,6 @@ def rows_by_sublayer(
     Returns:
         x itself, and the rows (batch, seq, d_model) after each sublayer, before the last norm.
 
-    Source:
-        This book's own.
-
     Example:
         >>> import torch
         >>> from attention import Encoder

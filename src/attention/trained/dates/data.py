@@ -97,9 +97,6 @@ def write_date(day: datetime.date, rng: random.Random) -> WrittenDate:
         day: from 1900 to 2099.
         rng: where the choices come from.
 
-    Source:
-        This book's own.
-
     Example:
         >>> import datetime, random
         >>> from attention.trained.dates import write_date
@@ -136,9 +133,6 @@ def draw_dates(count: int, rng: random.Random) -> list[WrittenDate]:
         count: how many.
         rng: where the days and the ways of writing come from.
 
-    Source:
-        This book's own.
-
     Example:
         >>> import random
         >>> from attention.trained.dates import draw_dates
@@ -156,9 +150,6 @@ def draw_dates(count: int, rng: random.Random) -> list[WrittenDate]:
 
 def held_out_dates() -> list[WrittenDate]:
     """Write every day of `HELD_OUT` once, the same at every call.
-
-    Source:
-        This book's own.
 
     Example:
         >>> from attention.trained.dates import held_out_dates
@@ -179,9 +170,6 @@ def encode(
 
     Returns:
         letters (batch, key), padded, and signs (batch, 12), from <start> to <end>.
-
-    Source:
-        This book's own.
 
     Example:
         >>> from attention.trained.dates import SIGNS, encode, held_out_dates

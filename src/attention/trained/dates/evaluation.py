@@ -29,9 +29,6 @@ def right(
         model: writes by itself; it is not told the signs before.
         dates: what to read and what to write.
 
-    Source:
-        This book's own.
-
     Example:
         >>> from attention.trained.dates import held_out_dates, load, right
         >>> right(load("additive"), held_out_dates()[:200]).double().mean().item() > 0.95
@@ -45,9 +42,6 @@ def right(
 
 def accuracy(model: RecurrentDates | TransformerDates, dates: list[WrittenDate]) -> float:
     """The exact match: the share of the dates of which every sign is right.
-
-    Source:
-        This book's own.
 
     Example:
         >>> from attention.trained.dates import accuracy, held_out_dates, load
@@ -66,9 +60,6 @@ def attention_of(
     Args:
         model: a recurrent one has one head, a transformer those of its cross-attention.
         dates: what to read and what to write.
-
-    Source:
-        This book's own.
 
     Example:
         >>> from attention.trained.dates import alignment, attention_of, held_out_dates, load
@@ -107,9 +98,6 @@ def alignment(weights: Float[Tensor, "batch target key"], dates: list[WrittenDat
 
     Raises:
         ValueError: there is not one row of weights for every letter, sign and date.
-
-    Source:
-        This book's own.
 
     Example:
         >>> import torch
@@ -159,9 +147,6 @@ def measure(model: RecurrentDates | TransformerDates, dates: list[WrittenDate]) 
     Args:
         model: any of `MODELS`.
         dates: held-out ones; each group of lengths needs one.
-
-    Source:
-        This book's own.
 
     Example:
         >>> from attention.trained.dates import held_out_dates, load, measure

@@ -18,9 +18,6 @@ def load(name: str) -> RecurrentDates | TransformerDates:
     Raises:
         ValueError: no weights are stored under this name.
 
-    Source:
-        This book's own.
-
     Example:
         >>> from attention.trained.dates import LETTERS, SIGNS, load
         >>> letters = LETTERS.encode_batch([list("sunday, march the 4th 1973")])
@@ -39,9 +36,6 @@ def measured(name: str) -> Measured:
 
     Raises:
         ValueError: no weights are stored under this name.
-
-    Source:
-        This book's own.
 
     Example:
         >>> from attention.trained.dates import measured

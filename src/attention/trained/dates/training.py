@@ -53,9 +53,6 @@ def train(name: str, seed: int, *, steps: int | None = None) -> RecurrentDates |
     Raises:
         ValueError: there is no such model.
 
-    Source:
-        This book's own.
-
     Example:
         >>> from attention.trained.dates import train
         >>> train("additive", seed=0, steps=2).training

@@ -78,9 +78,6 @@ def encode(text: str) -> Int64[Tensor, "1 seq"]:
     Raises:
         ValueError: there is another symbol in it, or their number does not fit.
 
-    Source:
-        This book's own.
-
     Example:
         >>> from attention.trained.induction import decode, encode
         >>> encode("cab5"), decode(encode("cab5")[0])
@@ -101,9 +98,6 @@ def decode(token_ids: Int64[Tensor, " seq"]) -> str:
     Args:
         token_ids: (seq,), each below 32.
 
-    Source:
-        This book's own.
-
     Example:
         >>> import torch
         >>> from attention.trained.induction import decode
@@ -115,9 +109,6 @@ def decode(token_ids: Int64[Tensor, " seq"]) -> str:
 
 def new_sequences(count: int = 4000) -> Sequences:
     """Draw new sequences to measure on, the same at every call.
-
-    Source:
-        This book's own.
 
     Example:
         >>> from attention.trained.induction import new_sequences

@@ -10,9 +10,6 @@ from attention.trained.induction.model import AttentionOnly
 def accuracy(model: AttentionOnly, sequences: Sequences) -> float:
     """The share of the determined next tokens that the model puts first.
 
-    Source:
-        This book's own.
-
     Example:
         >>> from attention.trained.induction import accuracy, load, new_sequences
         >>> one, two = (accuracy(load(n), new_sequences(500)) for n in (1, 2))

@@ -17,9 +17,6 @@ def load(n_layers: int = 2) -> AttentionOnly:
     Raises:
         ValueError: no weights are stored for that many layers.
 
-    Source:
-        This book's own.
-
     Example:
         >>> import torch
         >>> from attention.trained.induction import load
@@ -33,9 +30,6 @@ def load(n_layers: int = 2) -> AttentionOnly:
 
 def measured(n_layers: int = 2) -> float:
     """Read the accuracy of a stored model, on 4,000 new sequences, as training measured it.
-
-    Source:
-        This book's own.
 
     Example:
         >>> from attention.trained.induction import measured

@@ -45,9 +45,6 @@ def train(
         watch: called before each step with its number, from 0, the loss of its batch and the model,
             which it may read and not change.
 
-    Source:
-        This book's own.
-
     Example:
         >>> from attention.trained.induction import train
         >>> len(train(n_layers=2, seed=0, steps=2).layers)

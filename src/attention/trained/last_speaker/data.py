@@ -41,9 +41,6 @@ def draw_talks(count: int, length: int, generator: torch.Generator) -> Talks:
         length: words of a talk, at least 2.
         generator: where the random numbers come from.
 
-    Source:
-        This book's own.
-
     Example:
         >>> import torch
         >>> from attention.trained.last_speaker import WORDS, draw_talks
@@ -71,9 +68,6 @@ def draw_talks(count: int, length: int, generator: torch.Generator) -> Talks:
 
 def new_talks(length: int, count: int = 1000) -> Talks:
     """Draw new talks of some length to measure on, the same at every call.
-
-    Source:
-        This book's own.
 
     Example:
         >>> from attention.trained.last_speaker import new_talks

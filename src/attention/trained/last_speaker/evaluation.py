@@ -10,9 +10,6 @@ from attention.trained.last_speaker.model import LastSpeaker
 def accuracy(model: LastSpeaker, talks: Talks) -> float:
     """The share of the talks of which the last question is answered right.
 
-    Source:
-        This book's own.
-
     Example:
         >>> from attention.trained.last_speaker import accuracy, load, new_talks
         >>> model = load("linear bias")

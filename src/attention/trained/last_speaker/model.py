@@ -36,9 +36,6 @@ class LastSpeaker(nn.Module):
     Raises:
         ValueError: there is no such scheme.
 
-    Source:
-        This book's own.
-
     Example:
         >>> import torch
         >>> from attention.trained.last_speaker import LastSpeaker, draw_talks

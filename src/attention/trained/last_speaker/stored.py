@@ -17,9 +17,6 @@ def load(scheme: str) -> LastSpeaker:
     Raises:
         ValueError: there is no such scheme.
 
-    Source:
-        This book's own.
-
     Example:
         >>> import torch
         >>> from attention.trained.last_speaker import NAMES, WORDS, load
@@ -34,9 +31,6 @@ def load(scheme: str) -> LastSpeaker:
 
 def measured(scheme: str) -> dict[int, float]:
     """Read the accuracy of a stored model by length, on 1,000 new talks each, as measured.
-
-    Source:
-        This book's own.
 
     Example:
         >>> from attention.trained.last_speaker import measured

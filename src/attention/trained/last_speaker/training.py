@@ -34,9 +34,6 @@ def train(scheme: str, seed: int, *, steps: int | None = None) -> LastSpeaker:
         seed: draws the first weights and the talks.
         steps: how many batches of 128 talks; the recipe's unless given.
 
-    Source:
-        This book's own.
-
     Example:
         >>> from attention.trained.last_speaker import train
         >>> train("rotary", seed=0, steps=2).scheme

@@ -99,9 +99,6 @@ def new_pairs(n_pairs: int, count: int = 2000, *, rewritten: bool = False) -> Pa
 
     One question, so that nothing stands between it and the pairs.
 
-    Source:
-        This book's own.
-
     Example:
         >>> from attention.trained.recall import new_pairs
         >>> new_pairs(32, 50).keys.shape

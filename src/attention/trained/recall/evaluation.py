@@ -12,9 +12,6 @@ from attention.trained.recall.model import RecallModel
 def accuracy(model: RecallModel, pairs: Pairs) -> float:
     """The share of the questions that are answered right; guessing comes to 1/16.
 
-    Source:
-        This book's own.
-
     Example:
         >>> from attention.trained.recall import accuracy, load, new_pairs
         >>> accuracy(load(), new_pairs(64, 500)) > 0.99
@@ -55,9 +52,6 @@ def accuracy_by_place(model: RecallModel, count: int = 100) -> Float[Tensor, " p
 
     Returns:
         The shares, (64,), in the order in which the pairs were written.
-
-    Source:
-        This book's own.
 
     Example:
         >>> from attention.trained.recall import accuracy_by_place, load

@@ -25,9 +25,6 @@ class RecallModel(nn.Module):
             questions hold no values; but a model that writes has no future to look at.
         positions: whether learned vectors are added to the rows, which say where a pair stands.
 
-    Source:
-        This book's own.
-
     Example:
         >>> from functools import partial
         >>> import torch

@@ -29,9 +29,6 @@ def load(mechanism: str = "softmax") -> RecallModel:
     Raises:
         ValueError: for another mechanism.
 
-    Source:
-        This book's own.
-
     Example:
         >>> import torch
         >>> from attention.trained.recall import load
@@ -60,9 +57,6 @@ def measured(mechanism: str, *, rewritten: bool = False) -> dict[int, list[float
     Raises:
         ValueError: there is no such mechanism.
 
-    Source:
-        This book's own.
-
     Example:
         >>> from attention.trained.recall import measured
         >>> min(measured("softmax")[64]) > 0.99 > 0.9 > max(measured("linear")[64])
@@ -87,9 +81,6 @@ def measured_places(mechanism: str) -> Float[Tensor, " places"]:
 
     Raises:
         ValueError: there is no such mechanism.
-
-    Source:
-        This book's own.
 
     Example:
         >>> from attention.trained.recall import measured_places

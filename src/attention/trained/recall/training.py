@@ -41,9 +41,6 @@ def train(
     Raises:
         ValueError: there is no such mechanism.
 
-    Source:
-        This book's own.
-
     Example:
         >>> from attention.trained.recall import train
         >>> train("linear", seed=0, steps=2).attention.n_heads

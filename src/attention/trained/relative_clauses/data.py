@@ -74,9 +74,6 @@ def draw_clauses(rng: random.Random) -> Clauses:
     Args:
         rng: where the choices come from.
 
-    Source:
-        This book's own.
-
     Example:
         >>> import random
         >>> from attention.trained.relative_clauses import draw_clauses
@@ -130,9 +127,6 @@ def encode_clauses(sentences: list[Clauses]) -> ClauseBatch:
     Args:
         sentences: as `draw_clauses` returns them.
 
-    Source:
-        This book's own.
-
     Example:
         >>> from attention.trained.relative_clauses import VOCABULARY, Clauses, Verb, encode_clauses
         >>> tokens = "the dog that the cat chased saw a bird".split()
@@ -161,9 +155,6 @@ def answer_keys(
     Returns:
         Two of (batch, query, key), True where the query is a verb and the key its answer.
 
-    Source:
-        This book's own.
-
     Example:
         >>> from attention.trained.relative_clauses import Clauses, Verb, answer_keys
         >>> verbs = [Verb(5, who=4, whom=1, kind="object"), Verb(6, who=1, whom=8, kind="main")]
@@ -183,9 +174,6 @@ def answer_keys(
 
 def new_clauses(count: int = 2000) -> list[Clauses]:
     """Draw new sentences to measure on, the same at every call.
-
-    Source:
-        This book's own.
 
     Example:
         >>> from attention.trained.relative_clauses import new_clauses

@@ -20,9 +20,6 @@ def accuracy_by_kind(model: RelativeClauses, sentences: list[Clauses]) -> dict[s
         model: what answers.
         sentences: as `new_clauses` returns them; each kind must occur.
 
-    Source:
-        This book's own.
-
     Example:
         >>> from attention.trained.relative_clauses import (
         ...     accuracy_by_kind, load, new_clauses
@@ -48,9 +45,6 @@ def accuracy(model: RelativeClauses, sentences: list[Clauses]) -> float:
     Args:
         model: what answers.
         sentences: as `new_clauses` returns them; each kind must occur.
-
-    Source:
-        This book's own.
 
     Example:
         >>> from attention.trained.relative_clauses import accuracy, load, new_clauses

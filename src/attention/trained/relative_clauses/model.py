@@ -44,9 +44,6 @@ class RelativeClauses(nn.Module):
     Raises:
         ValueError: for another number of layers.
 
-    Source:
-        This book's own.
-
     Example:
         >>> from attention.trained.relative_clauses import (
         ...     RelativeClauses, encode_clauses, new_clauses

@@ -22,9 +22,6 @@ def load(n_layers: int = 2) -> RelativeClauses:
     Raises:
         ValueError: for another number of layers.
 
-    Source:
-        This book's own.
-
     Example:
         >>> from attention.trained.relative_clauses import VOCABULARY, load
         >>> tokens = "the dog that the cat chased saw a bird".split()
@@ -44,9 +41,6 @@ def measured(n_layers: int = 2) -> dict[str, float]:
 
     Raises:
         ValueError: as for `load`.
-
-    Source:
-        This book's own.
 
     Example:
         >>> from attention.trained.relative_clauses import measured

@@ -38,9 +38,6 @@ def train(
         steps: how many batches of 64 sentences; the recipe's unless given.
         without: parts that it never has, as `without_parts` names them.
 
-    Source:
-        This book's own.
-
     Example:
         >>> from attention.trained.relative_clauses import train
         >>> train(n_layers=2, seed=0, steps=2).training

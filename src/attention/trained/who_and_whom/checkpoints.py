@@ -46,9 +46,6 @@ def load_checkpoint(seed: int, step: int) -> Checkpoint:
     Raises:
         ValueError: nothing is stored for this seed and step.
 
-    Source:
-        This book's own.
-
     Example:
         >>> from attention.trained.who_and_whom import load_checkpoint
         >>> load_checkpoint(seed=0, step=0).right.both < 0.01
@@ -78,9 +75,6 @@ def load_losses(seed: int) -> Float[Tensor, " points"]:
 
     Raises:
         ValueError: nothing is stored for this seed.
-
-    Source:
-        This book's own.
 
     Example:
         >>> from attention.trained.who_and_whom import load_losses

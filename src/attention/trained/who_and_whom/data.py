@@ -89,9 +89,6 @@ def draw_sentence(rng: random.Random, *, passive: bool, places: bool) -> Sentenc
         rng: where the choices come from.
         passive: whether half of the sentences are in the passive.
         places: whether a quarter of the nouns stand "near the house" or another place.
-
-    Source:
-        This book's own.
     """
 
     def noun_phrase() -> tuple[list[str], int]:
@@ -127,9 +124,6 @@ def draw_sentences(count: int, *, passive: bool, places: bool, seed: int) -> lis
         places: as for `draw_sentence`.
         seed: the same sentences for the same seed.
 
-    Source:
-        This book's own.
-
     Example:
         >>> from attention.trained.who_and_whom import draw_sentences
         >>> sentence = draw_sentences(1, passive=True, places=False, seed=1)[0]
@@ -149,9 +143,6 @@ def encode(sentences: list[Sentence], vocabulary: Vocabulary = VOCABULARY) -> Ba
 
     Raises:
         ValueError: an answer is not in the vocabulary.
-
-    Source:
-        This book's own.
 
     Example:
         >>> from attention.trained.who_and_whom import draw_sentences, encode
@@ -179,9 +170,6 @@ def find_verb(tokens: list[str], verbs: Sequence[str] = ALL_VERBS) -> int | None
     Args:
         tokens: the words, seq of them.
         verbs: those to look for, the book's unless given.
-
-    Source:
-        This book's own.
 
     Example:
         >>> from attention.trained.who_and_whom import find_verb
@@ -223,9 +211,6 @@ def new_sentences(
         d_model: the width of a word's vector, one of `GRAMMARS`.
         count: how many sentences.
         draw: draws one sentence; that of the width's grammar unless given.
-
-    Source:
-        This book's own.
 
     Example:
         >>> from attention.trained.who_and_whom import new_sentences

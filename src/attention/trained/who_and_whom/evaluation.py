@@ -33,9 +33,6 @@ def accuracy(model: WhoAndWhom, batch: Batch, attend: Attend | None = None) -> A
         attend: called with X (batch, seq, d_model) and the padding mask (batch, 1, 1, key);
             returns the output (batch, seq, d_model).
 
-    Source:
-        This book's own.
-
     Example:
         >>> from attention.trained.who_and_whom import accuracy, encode, load, new_sentences
         >>> model, batch = load(), encode(new_sentences(count=1000))

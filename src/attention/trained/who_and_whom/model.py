@@ -40,9 +40,6 @@ class WhoAndWhom(nn.Module):
         d_model, n_heads: as in `MultiHeadAttention`.
         vocabulary: the words that it knows, the book's unless given.
 
-    Source:
-        This book's own.
-
     Example:
         >>> from attention.trained.who_and_whom import (
         ...     VOCABULARY, WhoAndWhom, draw_sentences, encode

@@ -24,9 +24,6 @@ def load(d_model: int = 8, n_heads: int = 2, variant: str | None = None) -> WhoA
     Raises:
         ValueError: n_heads does not divide d_model, or no weights are stored for this pair.
 
-    Source:
-        This book's own.
-
     Example:
         >>> from attention.trained.who_and_whom import VOCABULARY, find_verb, load
         >>> import torch
@@ -66,9 +63,6 @@ class Measured(NamedTuple):
 
 def measured(d_model: int, n_heads: int) -> Measured:
     """Read what `make train` measured of a stored model.
-
-    Source:
-        This book's own.
 
     Example:
         >>> from attention.trained.who_and_whom import measured

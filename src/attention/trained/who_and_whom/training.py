@@ -57,9 +57,6 @@ def train(
         watch: called before each step with its number, from 0, the loss of its batch and the model,
             which it may read and not change.
 
-    Source:
-        This book's own.
-
     Example:
         >>> from attention.trained.who_and_whom import train
         >>> train(d_model=8, n_heads=2, seed=0, steps=2).training
