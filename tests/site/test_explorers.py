@@ -184,20 +184,6 @@ def test_every_figure_has_a_name_of_its_own(html_folder):
     assert len(set(titles)) == len(titles) >= 20
 
 
-def test_a_screen_reader_hands_the_arrow_keys_to_the_picture(shown):
-    """In an application it does; the rest of the picture stays text that it reads by itself."""
-    _, widget = shown
-    title = widget.get_attribute("data-title")
-    figure = widget.get_attribute("aria-label")
-    assert widget.get_attribute("role") == "group" and figure == f"Interactive figure: {title}"
-    picture, cursor = widget.locator("[data-picture]"), widget.get_by_role("application")
-    assert cursor.count() == 1 and cursor.get_attribute("aria-label").startswith(title)
-    assert cursor.inner_text() == "" and picture.get_attribute("role") == "group"
-    cursor.press("ArrowRight")
-    assert cursor.evaluate("cursor => cursor === document.activeElement")
-    assert "reading" in widget.locator(".readout").get_attribute("class")
-
-
 def test_every_control_has_a_name(shown):
     _, widget = shown
     names = [name_of(widget, control) for control in controls_of(widget)]
@@ -296,6 +282,20 @@ def test_cells_can_be_read_by_mouse_touch_and_keyboard(shown):
         v.page.keyboard.press(arrow)
         said.append(readout.inner_text())
     assert len(set(said[2:])) > 1, "the arrow keys do not read other cells"
+
+
+def test_a_screen_reader_hands_the_arrow_keys_to_the_picture(shown):
+    """In an application it does; the rest of the picture stays text that it reads by itself."""
+    _, widget = shown
+    title = widget.get_attribute("data-title")
+    figure = widget.get_attribute("aria-label")
+    assert widget.get_attribute("role") == "group" and figure == f"Interactive figure: {title}"
+    picture, cursor = widget.locator("[data-picture]"), widget.get_by_role("application")
+    assert cursor.count() == 1 and cursor.get_attribute("aria-label").startswith(title)
+    assert cursor.inner_text() == "" and picture.get_attribute("role") == "group"
+    cursor.press("ArrowRight")
+    assert cursor.evaluate("cursor => cursor === document.activeElement")
+    assert "reading" in widget.locator(".readout").get_attribute("class")
 
 
 def test_tables_hold_the_same_numbers(shown):
