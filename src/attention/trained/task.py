@@ -19,11 +19,6 @@ from attention.trained import weight_files
 from attention.trained.fitting import Recipe, build, fit
 
 
-def first(name: str, models: Sequence[nn.Module]) -> int:
-    """Of several seeds the first is stored."""
-    return 0
-
-
 class Task(NamedTuple):
     """How to draw, the models, the recipes, the weights.
 
@@ -34,7 +29,8 @@ class Task(NamedTuple):
         measure: measures a trained model, in numbers that JSON can hold.
         weights: the folder of the files.
         seeds: those with which each model is trained, by name; seed 0 alone for a name that lacks.
-        choose: which of a name's trained models is stored, one for each seed: its place.
+        choose: the place of the one that is stored among a name's trained models, one for each
+            seed; the first unless given.
         besides: each makes another file of the folder and prints what it comes to; with
             dry_run=True it stores nothing.
     """
@@ -45,7 +41,7 @@ class Task(NamedTuple):
     measure: Callable[[Any], dict[str, Any]]
     weights: Path
     seeds: Mapping[str, Sequence[int]] = {}
-    choose: Callable[[str, Sequence[Any]], int] = first
+    choose: Callable[[str, Sequence[Any]], int] | None = None
     besides: Sequence[Callable[..., None]] = ()
 
 
@@ -83,7 +79,7 @@ def train_all(task: Task, *, dry_run: bool = False) -> None:
             seconds = time.process_time() - start
             measured.append(task.measure(models[-1]))
             print(f"{name}, seed {seed}, {seconds:.0f} s:  {line(measured[-1])}", flush=True)
-        i = task.choose(name, models)
+        i = task.choose(name, models) if task.choose else 0
         if not dry_run:
             path = task.weights / f"{name}.safetensors"
             weight_files.write(path, weight_files.half(models[i]), **measured[i])
