@@ -1,5 +1,6 @@
 """What attends instead of the dot product: any function, in every layer of the transformer."""
 
+import inspect
 import re
 from functools import partial
 
@@ -7,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-import attention as a
+import attention
 from attention import (
     DecoderLayer,
     DotProduct,
@@ -30,6 +31,7 @@ from attention import (
 )
 from attention.linear.performer import orthogonal_projection
 from tests.unit.cases import assert_close, gradients
+from tests.unit.mechanisms import D_MODEL, FUNCTIONS, HEADS, MODULES, SIZES, N
 
 EXACT = {  # and the mask under which dense attention does the same, of 11 tokens
     "tiled": (partial(tiled_attention, tile=4), None),
@@ -92,59 +94,38 @@ def test_a_transform_and_a_gate_do_what_they_do_to_the_dot_product(module, x):
     assert_close(module(x)[0], expected)
 
 
-def every_way(d_model=8, n_heads=2):
-    """Each mechanism of the family as a layer's self-attention, and whether it hides the future."""
-    d_key, sizes = d_model // n_heads, (d_model, n_heads)
-    window = partial(sparse_attention, window=4, block=4)
-    hides = partial(Mechanism, hides_future=True)
-
-    def with_(attend):
-        return MultiHeadAttention(*sizes, attend=attend)
-
-    projection = orthogonal_projection(16, d_key)
-    random = partial(a.random_feature_attention, projection=projection, causal=True)
-    alpha = torch.tensor([0.9, 0.5])[None, :, None]
-    return {
-        "dot product": (with_(DotProduct()), True),
-        "rotary": (with_(DotProduct(transform=Rotary(d_key))), True),
-        "QK norm": (with_(DotProduct(transform=a.QKNorm(d_key))), True),
-        "linear bias": (with_(DotProduct(bias=a.LinearBias(n_heads))), True),
-        "gated": (with_(HeadGate(DotProduct(), torch.ones(n_heads))), True),
-        "grouped-query": (a.GroupedQueryAttention(*sizes, n_kv_heads=1), True),
-        "latent": (a.LatentAttention(*sizes, d_latent=3), True),
-        "tiled": (with_(hides(partial(tiled_attention, tile=4, causal=True))), True),
-        "window": (with_(hides(partial(window, causal=True))), True),
-        "window, both ways": (with_(Mechanism(window)), False),
-        "strided": (with_(hides(partial(strided_attention, stride=3))), True),
-        "fixed": (with_(hides(partial(a.fixed_attention, stride=3))), True),
-        "Reformer": (
-            a.ReformerAttention(*sizes, n_buckets=4, n_rounds=2, chunk_length=4),
-            True,
-        ),
-        "linear": (with_(hides(partial(linear_attention, causal=True))), True),
-        "Performer": (with_(a.Performer(d_key, n_features=16)), True),
-        "random features": (with_(hides(lambda q, k, v, m: random(q, k, v, mask=m))), True),
-        "Linformer": (with_(a.Linformer(max_length=11, proj_len=4)), False),
-        "decay": (
-            with_(hides(lambda q, k, v, m: a.decayed_linear_attention(q, k, v, alpha.to(q), m)[0])),
-            True,
-        ),
-        "gated delta rule": (a.GatedDeltaNetAttention(*sizes), True),
-    }
+def attending(attend):
+    return MultiHeadAttention(**SIZES, attend=attend)
 
 
-@pytest.mark.parametrize("name", every_way())
+def by_name(name):
+    """A layer's self-attention, and whether it hides the future: see `EVERY_WAY`."""
+    if name in FUNCTIONS:
+        function, hides_future = FUNCTIONS[name].call, FUNCTIONS[name].causal
+        return attending(Mechanism(function, hides_future=hides_future)), hides_future
+    return MODULES[name].make(), name not in ("Linformer", "Mechanism")  # of `tiled_attention`
+
+
+def is_self_attention(name):
+    """Whether a row of MODULES is called as MultiHeadAttention is."""
+    parameters = inspect.signature(type(MODULES[name].make()).forward).parameters
+    return {"mask", "causal", "need_weights"} <= set(parameters)
+
+
+EVERY_WAY = [*FUNCTIONS, *filter(is_self_attention, MODULES)]
+
+
+@pytest.mark.parametrize("name", EVERY_WAY)
 def test_in_the_layers_of_a_transformer(name):
     """It learns in an encoder; in a decoder too, and nothing leaks, where it hides the future."""
     torch.manual_seed(0)
-    self_attention, hides_the_future = every_way()[name]
-    encoder = EncoderLayer(8, 2, 16, norm_first=True)
+    self_attention, hides_the_future = by_name(name)
+    encoder = EncoderLayer(D_MODEL, HEADS, 16, norm_first=True)
     encoder.self_attention = self_attention
-    decoder = DecoderLayer(8, 2, 16, norm_first=True)
+    decoder = DecoderLayer(D_MODEL, HEADS, 16, norm_first=True)
     decoder.self_attention = self_attention
-    x, memory = torch.randn(2, 11, 8), torch.randn(2, 5, 8)
-    target = torch.randn(2, 11, 8)
-    mask = padding_mask(torch.tensor([[1] * 11, [1] * 9 + [0] * 2]), 0)
+    x, memory, target = (torch.randn(2, n, D_MODEL) for n in (N, 5, N))
+    mask = padding_mask(torch.tensor([[1] * N, [1] * (N - 2) + [0] * 2]), 0)
 
     def losses(layer, inputs, **options):
         optimiser = torch.optim.Adam(layer.parameters(), lr=0.01)
@@ -157,7 +138,6 @@ def test_in_the_layers_of_a_transformer(name):
 
     first, *_, last = losses(encoder, [x], mask=mask)
     assert last < 0.9 * first
-    assert all(w.grad is not None for w in encoder.parameters())
     if not hides_the_future:
         with pytest.raises(ValueError, match=r"^causal=True asks for a hidden future, and "):
             decoder(x, memory)
@@ -172,18 +152,19 @@ def test_in_the_layers_of_a_transformer(name):
     assert not torch.isclose(after[:, 7:], before[:, 7:]).all()
 
 
-def test_every_mechanism_of_the_package_is_tried_in_a_layer():
-    """So that one that is added is added here too."""
-    modules = {type(attention).__name__ for attention, _ in every_way().values()}
-    attends = {type(getattr(each, "attend", None)).__name__ for each, _ in every_way().values()}
-    layers = {
-        name
-        for name in a.__all__
-        if isinstance(getattr(a, name), type)
-        and issubclass(getattr(a, name), nn.Module)
-        and "causal" in getattr(a, name).forward.__annotations__
+def test_every_module_that_attends_is_tried_in_a_layer():
+    """So that one that is added is a row of MODULES too."""
+    tried = {type(part).__name__ for name in EVERY_WAY for part in by_name(name)[0].modules()}
+    public = [getattr(attention, name) for name in attention.__all__]
+    attend = {
+        each.__name__
+        for each in public
+        if isinstance(each, type)
+        and issubclass(each, nn.Module)
+        and {"mask", "causal"} <= set(inspect.signature(each.forward).parameters)
     }
-    assert layers <= modules | attends, layers - modules - attends
+    assert {"DotProduct", "Performer", "LatentAttention"} <= attend
+    assert attend - tried == {"HeadGate"}  # around another: test_multihead_attend.py
 
 
 REFUSED = {
