@@ -60,86 +60,21 @@ from attention.transformer.qk_norm import QKNorm, QKSequential
 if TYPE_CHECKING:
     from attention.example import SENTENCES, RunningExample, running_example
 
-__all__ = [
-    "SENTENCES",
-    "AdditiveAttention",
-    "BahdanauDecoder",
-    "BidirectionalEncoder",
-    "Decoder",
-    "DecoderLayer",
-    "DotProduct",
-    "Encoder",
-    "EncoderDecoder",
-    "EncoderLayer",
-    "FeedForward",
-    "GatedDeltaNetAttention",
-    "GroupedQueryAttention",
-    "HeadGate",
-    "KeyValueCache",
-    "LatentAttention",
-    "LatentCache",
-    "LearnedPositions",
-    "LinearBias",
-    "Linformer",
-    "LocalAttention",
-    "LuongAttention",
-    "LuongDecoder",
-    "Mechanism",
-    "MultiHeadAttention",
-    "PerHeadAttention",
-    "Performer",
-    "QKNorm",
-    "QKSequential",
-    "ReformerAttention",
-    "RollingCache",
-    "Rotary",
-    "RunningExample",
-    "SinusoidalPositionalEncoding",
-    "TokenEmbedding",
-    "TransformerOutput",
-    "Vocabulary",
-    "attend_in_blocks",
-    "causal_mask",
-    "decayed_linear_attention",
-    "draw_random_keys",
-    "elu_plus_one",
-    "fixed_attention",
-    "fixed_mask",
-    "fourier_features",
-    "fused_attention",
-    "gated_delta_rule",
-    "gated_delta_rule_step",
-    "global_mask",
-    "grouped_attention",
-    "kernel_attention",
-    "linear_attention",
-    "linear_attention_step",
-    "linformer_attention",
-    "lsh_attention",
-    "lsh_buckets",
-    "merge_heads",
-    "orthogonal_projection",
-    "padding_mask",
-    "performer_attention",
-    "positive_features",
-    "random_feature_attention",
-    "random_mask",
-    "running_example",
-    "scaled_dot_product_attention",
-    "sink_mask",
-    "sliding_window_mask",
-    "sparse_attention",
-    "split_heads",
-    "strided_attention",
-    "strided_mask",
-    "tiled_attention",
-    "tokenize",
-]
+# The running example, and what the modules above define.
+EXAMPLE = ("SENTENCES", "RunningExample", "running_example")
+__all__ = sorted(
+    {
+        name
+        for name, value in globals().items()
+        if "attention." in str(getattr(value, "__module__", ""))
+    }
+    | set(EXAMPLE)
+)
 
 
 def __getattr__(name: str) -> Any:
     """Import the running example when it is asked for: the trained model comes with it."""
-    if name in ("SENTENCES", "RunningExample", "running_example"):
+    if name in EXAMPLE:
         from attention import example
 
         return getattr(example, name)

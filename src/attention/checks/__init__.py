@@ -35,31 +35,4 @@ from .step_cost import check_step_cost
 from .step_matrix import check_step_matrix
 from .what_followed import check_what_followed
 
-__all__ = [
-    "NotYet",
-    "Result",
-    "check_add_and_norm",
-    "check_additive_weights",
-    "check_attention_weights",
-    "check_causal_mask",
-    "check_delta_write",
-    "check_find_by",
-    "check_greedy",
-    "check_join_parts",
-    "check_look_back",
-    "check_mean_weight",
-    "check_merge_heads",
-    "check_multi_head_attention",
-    "check_padding_mask",
-    "check_pool_heads",
-    "check_projection",
-    "check_receptive_field",
-    "check_remove_each",
-    "check_rotate_head",
-    "check_scaled_dot_product_attention",
-    "check_share_bucket",
-    "check_split_heads",
-    "check_step_cost",
-    "check_step_matrix",
-    "check_what_followed",
-]
+__all__ = ["NotYet", "Result", *(name for name in globals() if name.startswith("check_"))]

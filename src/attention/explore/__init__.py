@@ -23,27 +23,4 @@ from attention.explore.training import training_explorer
 from attention.explore.who_and_whom import who_and_whom_explorer
 from attention.explore.writing import writing_explorer
 
-__all__ = [
-    "alignment_explorer",
-    "attention_graph_explorer",
-    "buckets_explorer",
-    "cache_explorer",
-    "claims_explorer",
-    "cost_explorer",
-    "embedding_explorer",
-    "features_explorer",
-    "induction_explorer",
-    "layer_explorer",
-    "masking_explorer",
-    "merging_explorer",
-    "multihead_explorer",
-    "pattern_explorer",
-    "positions_explorer",
-    "projection_explorer",
-    "scaling_explorer",
-    "splitting_explorer",
-    "tiles_explorer",
-    "training_explorer",
-    "who_and_whom_explorer",
-    "writing_explorer",
-]
+__all__ = [name for name in globals() if name.endswith("_explorer")]
