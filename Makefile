@@ -18,7 +18,7 @@ BUILT = _build/built
 REPOSITORY = _build/repository
 
 BOOK_SOURCES := _config.yml _toc.yml CHANGELOG.md CITATION.cff $(shell find book -type f -not -path '*/.*' -not -path '*/__pycache__/*') \
-	$(addprefix tools/,offline.py repository.py published_notebook.py widget_state.py) # book/_ext imports these
+	$(addprefix tools/,formats.py offline.py repository.py published_notebook.py widget_state.py) # book/_ext imports these
 # The reference reads their docstrings.
 DOCUMENTED := $(wildcard src/attention/*.py src/attention/*/*.py)
 
@@ -29,7 +29,7 @@ CUDA = triton cuda-bindings cuda-pathfinder cuda-toolkit \
 	nvidia-cusparselt-cu13 nvidia-nccl-cu13 nvidia-nvjitlink nvidia-nvshmem-cu13 nvidia-nvtx
 
 .DEFAULT_GOAL = help
-.PHONY: help serve book test slow pages builds clients everything assignments grade questions pdf epub slides offline links refresh train \
+.PHONY: help serve book test slow pages builds clients everything assignments grade questions pdf epub slides offline formats links refresh train \
 	bench lock clean FORCE
 
 help: ## list these targets
@@ -83,6 +83,9 @@ slides: book ## each chapter as a deck for the class, with live explorers, and a
 
 offline: book ## one zip of the book, to open without a network
 	@$(BIN)/python -m tools.offline
+
+formats: book ## all four of these, and the pages with them beside, into _build/published
+	@$(BIN)/python -m tools.formats
 
 links: $(INSTALLED) ## follow every link to another site
 	@$(BIN)/jupyter-book build book --config _config.yml --toc $(CURDIR)/_toc.yml --path-output _build/links \

@@ -114,20 +114,6 @@ def test_without_a_repository_there_is_no_way():
     assert ways_to_take_along(None) == []
 
 
-def test_the_whole_book_is_offered_where_the_workflow_has_put_it():
-    site = "https://someone.github.io/fork/"
-    assert dict(ways_to_take_along(REPOSITORY)) == {
-        "Download the book as a PDF": f"{site}attention-head-by-head.pdf",
-        "Download the book as an EPUB": f"{site}attention-head-by-head.epub",
-        "Download the book to read offline": f"{site}attention-head-by-head.zip",
-        "Show the slides of a chapter": f"{site}slides/index.html",
-    }
-    assert ways_to_take_along(replace(REPOSITORY, published=False)) == []
-    workflow = (BOOK.parent / ".github" / "workflows" / "publish.yml").read_text("utf-8")
-    copied = "_build/attention-head-by-head.{zip,pdf,epub} _build/slides"
-    assert f"cp -r {copied} _build/html" in workflow
-
-
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_published_notebook_knows_its_commit_and_is_otherwise_the_same(path):
     source = path.read_text("utf-8")

@@ -14,7 +14,7 @@ from sphinx.application import Sphinx
 
 from book._ext.notebook_downloads import FOLDER
 from book._ext.own_files import OVER_THE_THEME, add_own_files
-from tools.offline import NAME
+from tools.formats import FORMATS
 from tools.repository import GITHUB, Repository
 
 Links = list[tuple[str, str]]  # what a link says, and where it leads
@@ -62,18 +62,10 @@ def ways_to_the_source(source: str, title: str, repository: Repository | None) -
 
 
 def ways_to_take_along(repository: Repository | None) -> Links:
-    """The whole book in one file, and its slides. The workflow that publishes the pages puts these
-    beside them.
-    """
+    """The whole book in other forms, which are published beside the pages."""
     if repository is None or not repository.published:
         return []
-    files = (
-        ("Download the book as a PDF", "pdf"),
-        ("Download the book as an EPUB", "epub"),
-        ("Download the book to read offline", "zip"),
-    )
-    links = [(words, f"{repository.site}{NAME}.{ending}") for words, ending in files]
-    return [*links, ("Show the slides of a chapter", f"{repository.site}slides/index.html")]
+    return [(each.words, f"{repository.site}{each.address}") for each in FORMATS]
 
 
 def add_menu(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:

@@ -1,0 +1,69 @@
+"""The forms of the whole book: in the menu, beside the published pages, in the Makefile."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+
+from book._ext.launch import ways_to_take_along
+from tools.formats import FORMATS, put_together
+from tools.repository import Repository
+
+ROOT = Path(__file__).resolve().parents[2]
+SITE = "https://someone.github.io/fork/"
+REPOSITORY = Repository(
+    server="https://github.com",
+    owner="someone",
+    name="fork",
+    branch="main",
+    commit="0" * 40,
+    site=SITE,
+    published=True,
+)
+
+
+@pytest.fixture
+def built(tmp_path):
+    """What `make formats` finds: pages, and each form in the folder around them."""
+    for name in ("html/index.html", *(each.address for each in FORMATS)):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(name)
+    return tmp_path
+
+
+def test_the_menu_leads_to_what_is_put_beside_the_pages(built):
+    put_together(built / "html", built / "published")
+    put_together(built / "html", built / "published")  # over the one before
+    links = ways_to_take_along(REPOSITORY)
+    assert len(links) == len(FORMATS) == 4
+    for words, address in links:
+        assert words and (built / "published" / address.removeprefix(SITE)).is_file()
+    assert (built / "published" / "index.html").is_file()
+    assert ways_to_take_along(replace(REPOSITORY, published=False)) == []
+
+
+def test_a_form_that_was_not_written_stops_the_publishing(built):
+    (built / FORMATS[0].address).unlink()
+    with pytest.raises(FileNotFoundError):
+        put_together(built / "html", built / "published")
+
+
+def test_each_has_a_target_of_its_own():
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    for each in FORMATS:
+        assert re.search(
+            rf"^{each.module}: book .*\n\t@\$\(BIN\)/python -m tools\.{each.module}$",
+            makefile,
+            re.M,
+        )
+
+
+def test_the_workflow_publishes_what_is_put_together():
+    workflow = yaml.safe_load((ROOT / ".github/workflows/publish.yml").read_text("utf-8"))
+    steps = workflow["jobs"]["build"]["steps"]
+    assert "make formats" in [step.get("run") for step in steps]
+    [pages] = [step for step in steps if "upload-pages-artifact" in step.get("uses", "")]
+    assert pages["with"]["path"] == "_build/published"
