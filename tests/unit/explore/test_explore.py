@@ -9,22 +9,11 @@ import torch
 import attention.explore
 from attention.example import running_example
 from attention.explore import (
-    alignment_explorer,
-    buckets_explorer,
-    cache_explorer,
-    claims_explorer,
-    cost_explorer,
-    features_explorer,
-    induction_explorer,
     layer_explorer,
     multihead_explorer,
-    pattern_explorer,
-    positions_explorer,
     splitting_explorer,
-    tiles_explorer,
     training_explorer,
     who_and_whom_explorer,
-    writing_explorer,
 )
 from attention.masks import padding_mask
 from attention.text import Vocabulary
@@ -33,24 +22,7 @@ from attention.trained.who_and_whom import VOCABULARY, Sentence, train
 
 EXPLORERS = [getattr(attention.explore, name) for name in attention.explore.__all__]
 SENTENCES = ["the old king drew a boat", "dogs sleep"]
-# Of one sentence or sequence that its maker is given, or of dates.
-OF_ONE = (
-    alignment_explorer,
-    buckets_explorer,
-    cache_explorer,
-    claims_explorer,
-    cost_explorer,
-    features_explorer,
-    induction_explorer,
-    layer_explorer,
-    pattern_explorer,
-    positions_explorer,
-    tiles_explorer,
-    training_explorer,
-    who_and_whom_explorer,
-    writing_explorer,
-)
-OF_SENTENCES = [make for make in EXPLORERS if make not in OF_ONE]
+OF_SENTENCES = [make for make in EXPLORERS if "sentences" in inspect.signature(make).parameters]
 
 
 @pytest.fixture(autouse=True)
