@@ -266,16 +266,6 @@ Q, K = torch.zeros(2, 6, 5, 4), torch.zeros(2, 3, 7, 4)
 X = torch.zeros(2, 5, 8)
 GQA = GroupedQueryAttention(8, 4, 2)
 REFUSED = {
-    "keys of another width": (
-        lambda: grouped_attention(Q, K[..., 1:], K),
-        ValueError,
-        "the last axis of key must be d_key=4, got 3 in shape (2, 3, 7, 3)",
-    ),
-    "queries without heads": (
-        lambda: grouped_attention(Q[:, 0], K, K),
-        ValueError,
-        "query must have shape (batch, heads, query, d_key), got 3 dimensions: (2, 5, 4)",
-    ),
     "values without heads": (
         lambda: grouped_attention(Q, K, K[:, 0]),
         ValueError,
@@ -290,11 +280,6 @@ REFUSED = {
         lambda: grouped_attention(Q, K, K[:, :1], need_weights=False),
         ValueError,
         "key and value must have the same kv_heads, got key (2, 3, 7, 4) and value (2, 1, 7, 4)",
-    ),
-    "another batch": (
-        lambda: grouped_attention(Q[:1], K, K),
-        ValueError,
-        "query and key must agree in every axis before the last two (the batch)",
     ),
     "a mask for the heads of keys": (
         lambda: grouped_attention(Q, K, K, torch.ones(2, 3, 5, 7) == 1),

@@ -67,11 +67,6 @@ REFUSED = {
         ValueError,
         "the last axis of x must be d_model=5, got 4",
     ),
-    "another dtype": (
-        lambda: LearnedPositions(4, max_length=7)(X.double()),
-        TypeError,
-        "x is torch.float64 and the parameters of LearnedPositions are torch.float32",
-    ),
     "no position": (
         lambda: LearnedPositions(4, max_length=0),
         ValueError,

@@ -74,11 +74,6 @@ WRONG = {
         ValueError,
         "listed has position -1",
     ),
-    "no heads": (
-        {"query": X[0]},
-        ValueError,
-        "query must have shape (batch, heads, query, d_key)",
-    ),
     "another number of keys than queries": (
         {"key": X[:, :, :5], "value": X[:, :, :5]},
         ValueError,
