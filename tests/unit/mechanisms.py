@@ -221,7 +221,7 @@ MODULES = {
         {"causal": True},
     ),
     "Mechanism": Module(
-        lambda: a.MultiHeadAttention(**SIZES, attend=a.Mechanism(a.tiled_attention)),
+        lambda: a.MultiHeadAttention(**SIZES, attend=a.Mechanism(a.linear_attention)),
         two_sequences,
     ),
     "GatedDeltaNetAttention": Module(lambda: a.GatedDeltaNetAttention(**SIZES), tokens),

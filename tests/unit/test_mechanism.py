@@ -103,7 +103,7 @@ def by_name(name):
     if name in FUNCTIONS:
         function, hides_future = FUNCTIONS[name].call, FUNCTIONS[name].causal
         return attending(Mechanism(function, hides_future=hides_future)), hides_future
-    return MODULES[name].make(), name not in ("Linformer", "Mechanism")  # of `tiled_attention`
+    return MODULES[name].make(), name not in ("Linformer", "Mechanism")  # of `linear_attention`
 
 
 def is_self_attention(name):
