@@ -26,6 +26,7 @@ RESULTS = {  # what a function returns
     "attention.TransformerOutput",
     "attention.cost.caches.CacheSizes",
     "attention.cost.measured.Measured",
+    "attention.trained.fitting.Recipe",
     "attention.trained.task.Task",
     "attention.trained.who_and_whom.Batch",
     "attention.trained.who_and_whom.Sentence",
