@@ -93,22 +93,23 @@ class Contender(NamedTuple):
     cache: Callable[[int], int]
 
 
+def drawn_last(make: Callable[[int], nn.Module], d_model: int = D_MODEL) -> MultiHeadAttention:
+    """`MultiHeadAttention` and what attends in it, made of d_key.
+
+    A seed draws the projections first, as it did for the stored table.
+    """
+    attention = MultiHeadAttention(d_model, N_HEADS, bias=False)
+    attention.attend = make(attention.d_key)
+    return attention
+
+
 def performer(n_features: int) -> Contender:
     """`Performer` with its features drawn once."""
-
-    def make() -> RecallModel:
-        attention = MultiHeadAttention(D_MODEL, N_HEADS, bias=False)
-        attention.attend = Performer(attention.d_key, n_features=n_features)
-        return RecallModel(attention, causal=True)
-
-    return Contender(make, lambda n: linear.random_features(n, D_MODEL, N_HEADS, n_features).cache)
-
-
-def linformer(d_model: int, proj_len: int) -> MultiHeadAttention:
-    """`Linformer` with a column for each row of the largest task."""
-    attention = MultiHeadAttention(d_model, N_HEADS, bias=False)
-    attention.attend = Linformer(max_length=MOST, proj_len=proj_len)
-    return attention
+    make = partial(Performer, n_features=n_features)
+    return Contender(
+        lambda: RecallModel(drawn_last(make), causal=True),
+        lambda n: linear.random_features(n, D_MODEL, N_HEADS, n_features).cache,
+    )
 
 
 def state_alone(make: Callable[[], nn.Module]) -> Contender:
@@ -168,7 +169,7 @@ MECHANISMS = {
     ),
     # Not causal, so that no model that writes could have it. Here it reads no answer from ahead.
     "Linformer, 16 mixtures": Contender(
-        lambda: RecallModel(linformer(24, proj_len=16)),
+        lambda: RecallModel(drawn_last(lambda _: Linformer(max_length=MOST, proj_len=16), 24)),
         lambda n: linear.linformer(n, 24, N_HEADS, 16, max_length=MOST).cache,
     ),
     "sum after SiLU": state_alone(sum_after_silu),
