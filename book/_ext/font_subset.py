@@ -19,7 +19,7 @@ def write_subset(
     change: Callable[[TTFont], None] | None = None,
 ) -> None:
     """Write `source` with only these characters to `target`, as woff2."""
-    font = TTFont(source)
+    font = TTFont(source, recalcTimestamp=False)  # the same file from every build
     if change:
         change(font)
     options = subset.Options(flavor="woff2", layout_features=list(features), hinting=False)

@@ -16,6 +16,8 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
+NOTEBOOK = "book:notebook"
+
 
 class Output(NamedTuple):
     place: str  # "03-splitting-heads.ipynb, cell 7", for error messages
@@ -26,7 +28,12 @@ class Output(NamedTuple):
 def read_notebook(app: Sphinx) -> nbformat.NotebookNode | None:
     """The notebook of the page that is being read, or None when the page is not a notebook."""
     path = Path(app.env.doc2path(app.env.docname))
-    return nbformat.read(path, as_version=4) if path.suffix == ".ipynb" else None
+    if path.suffix != ".ipynb":
+        return None
+    of_this_page = app.env.temp_data  # Sphinx empties it after each page: a notebook is parsed once
+    if NOTEBOOK not in of_this_page:
+        of_this_page[NOTEBOOK] = nbformat.read(path, as_version=4)
+    return of_this_page[NOTEBOOK]
 
 
 def notebook_outputs(
