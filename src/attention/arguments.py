@@ -37,36 +37,56 @@ def require_n_heads(d_model: int, n_heads: int) -> None:
     require_divides("n_heads", n_heads, "d_model", d_model)
 
 
+def require_number(name: str, number: float) -> None:
+    """Require a float or an int."""
+    if isinstance(number, bool) or not isinstance(number, (int, float, torch.SymFloat)):
+        raise TypeError(f"{name} must be a float, got {number!r} of type {type(number).__name__}")
+
+
 def require_dropout(dropout: float) -> None:
     """Require a probability."""
-    if isinstance(dropout, bool) or not isinstance(dropout, (int, float)):
-        kind = type(dropout).__name__
-        raise TypeError(f"dropout must be a float, got {dropout!r} of type {kind}")
+    require_number("dropout", dropout)
     if not 0.0 <= dropout <= 1.0:
         raise ValueError(f"dropout is a probability between 0 and 1, got {dropout}")
 
 
-def require_scale(scale: float) -> None:
-    """Require a finite number."""
-    if not math.isfinite(scale):
-        raise ValueError(f"scale must be a finite number, got {scale}")
+def require_finite(name: str, number: float) -> None:
+    """Require a number that is neither infinite nor NaN."""
+    require_number(name, number)
+    if not math.isfinite(number):
+        raise ValueError(f"{name} must be a finite number, got {number}")
 
 
-def require_token_ids(token_ids: Tensor) -> None:
+def require_float_dtype(dtype: torch.dtype | None) -> None:
+    """Require a dtype of floating-point numbers, or None for torch's default."""
+    if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
+        raise TypeError(
+            f"dtype must be a floating-point dtype of torch, such as torch.float16, got {dtype!r}"
+        )
+
+
+def require_module(name: str, module: nn.Module | None, kind: type[nn.Module] = nn.Module) -> None:
+    """Require a module of this kind."""
+    if not isinstance(module, kind):
+        got = module.__name__ if isinstance(module, type) else type(module).__name__
+        raise TypeError(f"{name} must be an object of class {kind.__name__}, got {got}")
+
+
+def require_token_ids(token_ids: Tensor, name: str = "token_ids") -> None:
     """Require integers of shape (batch, seq), with at least one token."""
     if not isinstance(token_ids, Tensor):
         raise TypeError(
-            f"token_ids must be a tensor, got {type(token_ids).__name__}; "
+            f"{name} must be a tensor, got {type(token_ids).__name__}; "
             "make one with Vocabulary.encode_batch(sentences)"
         )
     shape = tuple(token_ids.shape)
     if token_ids.dtype not in (torch.int64, torch.int32):
-        raise TypeError(f"token_ids must be int64, got {token_ids.dtype} of shape {shape}")
+        raise TypeError(f"{name} must be int64, got {token_ids.dtype} of shape {shape}")
     if token_ids.ndim != 2:
-        hint = "; add the batch axis with token_ids[None]" if token_ids.ndim == 1 else ""
-        raise ValueError(f"token_ids must have shape (batch, seq), got {shape}{hint}")
+        hint = f"; add the batch axis with {name}[None]" if token_ids.ndim == 1 else ""
+        raise ValueError(f"{name} must have shape (batch, seq), got {shape}{hint}")
     if shape[1] == 0:
-        raise ValueError(f"token_ids is an empty sequence, shape {shape}; it needs a token")
+        raise ValueError(f"{name} is an empty sequence, shape {shape}; it needs a token")
 
 
 def require_vectors(name: str, x: Tensor, axes: str, *, last: int | None = None) -> None:
@@ -103,6 +123,17 @@ def require_vectors(name: str, x: Tensor, axes: str, *, last: int | None = None)
     if last is not None and shape[-1] != last:
         raise ValueError(
             f"the last axis of {name} must be {names[-1]}={last}, got {shape[-1]} in shape {shape}"
+        )
+
+
+def require_vector(name: str, x: Tensor, axis: str) -> None:
+    """Require floating-point numbers along one axis, one or more."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name} must be a tensor, got {type(x).__name__}; try torch.tensor(...)")
+    if x.ndim != 1 or not len(x) or not x.is_floating_point():
+        raise ValueError(
+            f"{name} must hold floating-point numbers of shape ({axis},), "
+            f"got {x.dtype} of shape {tuple(x.shape)}"
         )
 
 

@@ -7,7 +7,13 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attention.arguments import require_dropout, require_heads, require_scale, require_shape
+from attention.arguments import (
+    require_dropout,
+    require_finite,
+    require_heads,
+    require_module,
+    require_shape,
+)
 from attention.masks import with_causal
 
 
@@ -61,7 +67,7 @@ def scaled_dot_product_attention(
     require_heads(query, key, value, mask, batch="...")
     require_dropout(dropout)
     if scale is not None:
-        require_scale(scale)
+        require_finite("scale", scale)
     return attend(query, key, value, mask, dropout=dropout, scale=scale)
 
 
@@ -228,6 +234,9 @@ class DotProduct(nn.Module):
     ) -> None:
         super().__init__()
         require_dropout(dropout)
+        for name, module in (("transform", transform), ("bias", bias)):
+            if module is not None:
+                require_module(name, module)
         self.dropout, self.transform, self.bias = dropout, transform, bias
 
     def forward(

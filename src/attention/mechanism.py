@@ -10,7 +10,7 @@ from collections.abc import Callable
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attention.arguments import require_shape
+from attention.arguments import require_module, require_shape, require_vector
 
 
 class Mechanism(nn.Module):
@@ -47,6 +47,8 @@ class Mechanism(nn.Module):
         if not callable(function):
             kind = type(function).__name__
             raise TypeError(f"function must be a function of q, k, v and mask, got {kind}")
+        if transform is not None:
+            require_module("transform", transform)
         self.function, self.hides_future, self.transform = function, hides_future, transform
 
     def forward(
@@ -116,6 +118,8 @@ class HeadGate(nn.Module):
 
     def __init__(self, attend: nn.Module, gate: Float[Tensor, " heads"]) -> None:
         super().__init__()
+        require_module("attend", attend)
+        require_vector("gate", gate, "heads")
         self.attend = attend
         self.register_buffer("gate", gate, persistent=False)
 

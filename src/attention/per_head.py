@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attention.arguments import require_n_heads, require_sequences
+from attention.arguments import require_module, require_n_heads, require_sequences
 from attention.dot_product import attend, require_plain
 from attention.multihead import MultiHeadAttention
 
@@ -100,6 +100,7 @@ class PerHeadAttention(nn.Module):
             ValueError: the module does not attend by a plain `DotProduct`, or drops weights, which
                 this one cannot.
         """
+        require_module("module", module, MultiHeadAttention)
         require_plain(module.attend)
         if module.attend.dropout:
             raise ValueError(

@@ -1,11 +1,14 @@
 """From text to token ids (chapter 1)."""
 
+import operator
 import re
 from collections.abc import Iterable, Sequence
 
 import torch
 from jaxtyping import Int64
 from torch import Tensor
+
+from attention.arguments import require_size
 
 # A word, with the apostrophes and hyphens inside it, or any one other mark that is not a space.
 TOKEN = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
@@ -54,6 +57,7 @@ class Vocabulary:
     def __init__(self, sentences: Iterable[str | Sequence[str]], *, unknown: bool = True) -> None:
         if isinstance(sentences, str):
             sentences = [sentences]
+        _require_list("sentences", sentences)
         specials = [self.pad, self.unk] if unknown else [self.pad]
         words = [token for sentence in sentences for token in _tokens(sentence)]
         self.tokens: tuple[str, ...] = tuple(dict.fromkeys(specials + words))
@@ -103,6 +107,9 @@ class Vocabulary:
         """
         if isinstance(sentences, str):
             raise TypeError("sentences must be a list of sentences, got one str; write [text]")
+        _require_list("sentences", sentences)
+        if length is not None:
+            require_size("length", length)
         rows = [self.encode(sentence) for sentence in sentences]
         longest = max(map(len, rows), default=0)
         if longest == 0:
@@ -119,7 +126,10 @@ class Vocabulary:
         Raises:
             ValueError: an id is not in the vocabulary.
         """
-        ids = [int(i) for i in ids]
+        if isinstance(ids, Tensor) and ids.ndim == 1:
+            ids = ids.tolist()
+        _require_list("ids", ids)
+        ids = [_require_id(i) for i in ids]
         for i in ids:
             if not 0 <= i < len(self):
                 raise ValueError(
@@ -129,4 +139,31 @@ class Vocabulary:
 
 
 def _tokens(sentence: str | Sequence[str]) -> list[str]:
-    return tokenize(sentence) if isinstance(sentence, str) else list(sentence)
+    if isinstance(sentence, str):
+        return tokenize(sentence)
+    if not isinstance(sentence, Iterable) or isinstance(sentence, Tensor):
+        kind = type(sentence).__name__
+        raise TypeError(f"sentence must be a text or a list of tokens, got {kind}")
+    tokens = list(sentence)
+    for token in tokens:
+        if not isinstance(token, str):
+            kind = type(token).__name__
+            raise TypeError(f"the tokens of sentence must be str, got {token!r} of type {kind}")
+    return tokens
+
+
+def _require_list(name: str, items: Iterable) -> None:
+    if not isinstance(items, Iterable) or isinstance(items, (str, bytes, Tensor)):
+        got = f"shape {tuple(items.shape)}" if isinstance(items, Tensor) else type(items).__name__
+        raise TypeError(f"{name} must be a list, got {got}")
+
+
+def _require_id(i: int) -> int:
+    """Require an int, of Python's or another library's."""
+    try:
+        if isinstance(i, bool):
+            raise TypeError
+        return operator.index(i)
+    except TypeError:
+        kind = type(i).__name__
+        raise TypeError(f"ids must be ints along one axis, got {i!r} of type {kind}") from None

@@ -247,7 +247,7 @@ OWN = {
             Q[0], Q[0], projected_key=torch.zeros(1, N, 4)
         ),
         ValueError,
-        "projected_key must be w_k(key), (batch, key, hidden_dim) = (1, 11, 5), got (1, 11, 4)",
+        "projected_key must have shape (batch, key, hidden_dim) = (1, 11, 5), got (1, 11, 4)",
     ),
     "a cache of another kind": (
         lambda: GroupedQueryAttention(D_MODEL, HEADS, 2)(vectors(1), cache=(TOKEN, TOKEN)),

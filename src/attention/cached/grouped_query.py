@@ -18,6 +18,7 @@ from attention.arguments import (
     require_divides,
     require_dropout,
     require_mask,
+    require_module,
     require_n_heads,
     require_same_sequences,
     require_sequences,
@@ -81,7 +82,7 @@ def grouped_attention(
     require_vectors("key", key, "batch kv_heads key d_key", last=query.shape[-1])
     require_vectors("value", value, "batch kv_heads key d_value")
     n_heads, n_kv_heads = query.shape[1], key.shape[1]
-    require_divides("kv_heads", n_kv_heads, "heads", n_heads)
+    require_divides("heads of key", n_kv_heads, "heads of query", n_heads)
     if value.shape[1] != n_kv_heads:
         raise ValueError(
             "key and value must have the same kv_heads, "
@@ -270,8 +271,7 @@ class GroupedQueryAttention(nn.Module):
             ValueError: n_kv_heads does not divide n_heads, or the module does not attend by a plain
                 `DotProduct`.
         """
-        if not isinstance(module, MultiHeadAttention):
-            raise TypeError(f"module must be a MultiHeadAttention, got {type(module).__name__}")
+        require_module("module", module, MultiHeadAttention)
         require_plain(module.attend)
         dropout = module.attend.dropout
         bias = module.w_q.bias is not None

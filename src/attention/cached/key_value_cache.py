@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention.arguments import require_size, require_vectors
+from attention.arguments import require_float_dtype, require_size, require_vectors
 
 
 def require_new_tokens(key: Tensor, value: Tensor, keys: Tensor) -> None:
@@ -81,6 +81,7 @@ class KeyValueCache:
         sizes = {"batch": batch, "n_kv_heads": n_kv_heads, "max_length": max_length, "d_key": d_key}
         for name, size in sizes.items():
             require_size(name, size)
+        require_float_dtype(dtype)
         self.max_length, self.length = max_length, 0
         # Growing by torch.cat would copy everything again for each token.
         self.keys = torch.zeros(*sizes.values(), dtype=dtype, device=device)

@@ -27,6 +27,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from attention.arguments import (
+    require_float_dtype,
     require_mask,
     require_n_heads,
     require_sequences,
@@ -75,6 +76,7 @@ class LatentCache:
         sizes = {"batch": batch, "max_length": max_length, "d_latent": d_latent}
         for name, size in sizes.items():
             require_size(name, size)
+        require_float_dtype(dtype)
         self.max_length, self.length = max_length, 0
         self.latents = torch.zeros(*sizes.values(), dtype=dtype, device=device)
 

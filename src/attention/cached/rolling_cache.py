@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from attention.arguments import require_size
+from attention.arguments import require_float_dtype, require_size
 from attention.cached.key_value_cache import require_new_tokens
 
 
@@ -71,6 +71,7 @@ class RollingCache:
         require_size("window", window, least=0)
         require_size("n_sinks", n_sinks, least=0)
         require_size("d_key", d_key)
+        require_float_dtype(dtype)
         self.window, self.n_sinks, self.length = window, n_sinks, 0
         shape = (batch, n_kv_heads, n_sinks + window + 1, d_key)
         self.keys = torch.zeros(shape, dtype=dtype, device=device)

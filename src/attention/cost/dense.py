@@ -139,10 +139,10 @@ def tiled(n: int, d_model: int, n_heads: int, tile: int) -> Cost:
         >>> multi_head(4096, 512, 8).memory, tiled(4096, 512, 8, tile=256).memory
         (134217728, 561152)
     """
+    cost = multi_head(n, d_model, n_heads)
     require_size("tile", tile)
     rows = min(tile, n)
-    memory = n_heads * (rows * rows + 2 * rows + n)
-    return replace(multi_head(n, d_model, n_heads), memory=memory, steps=-(-n // tile))
+    return replace(cost, memory=n_heads * (rows * rows + 2 * rows + n), steps=-(-n // tile))
 
 
 def convolutional(n: int, d_model: int, kernel_size: int) -> Cost:

@@ -26,8 +26,8 @@ def of_pairs(pairs: int, n: int, d_model: int, n_heads: int, path: int | None) -
         >>> of_pairs(10 * 10, 10, 8, 2, path=1) == multi_head(10, 8, 2)
         True
     """
-    mixing, memory = 2 * pairs * d_model, n_heads * pairs
-    return replace(multi_head(n, d_model, n_heads), mixing=mixing, memory=memory, path=path)
+    cost = multi_head(n, d_model, n_heads)
+    return replace(cost, mixing=2 * pairs * d_model, memory=n_heads * pairs, path=path)
 
 
 def sliding_window(
@@ -93,6 +93,7 @@ def global_tokens(n: int, d_model: int, n_heads: int, n_global: int) -> Cost:
         >>> global_tokens(n=1000, d_model=512, n_heads=8, n_global=1).path
         2
     """
+    require_size("n", n)
     require_size("n_global", n_global)
     g = min(n_global, n)
     return of_pairs(2 * n * g - g * g, n, d_model, n_heads, path=2 if g < n - 1 else 1)
@@ -112,6 +113,7 @@ def random_keys(n: int, d_model: int, n_heads: int, n_random: int) -> Cost:
         >>> random_keys(1000, 512, 8, n_random=30).mixing / multi_head(1000, 512, 8).mixing
         0.03
     """
+    require_size("n", n)
     require_size("n_random", n_random)
     return of_pairs(n * min(n_random, n), n, d_model, n_heads, path=None)
 

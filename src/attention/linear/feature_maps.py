@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attention.arguments import require_heads, require_padding_mask, require_size
+from attention.arguments import require_finite, require_heads, require_padding_mask, require_size
 from attention.precision import summed_in_float32
 
 CHUNK = 128  # tokens whose features are held at a time; they stay in the processor's cache
@@ -105,6 +105,12 @@ def kernel_attention(
     """
     require_feature_map_inputs(query, key, value, mask, causal, "kernel_attention")
     require_size("chunk", chunk)
+    require_finite("least", least)
+    if least < 0.0:
+        raise ValueError(f"least is the least weight of a key, at least 0, got {least}")
+    if not callable(feature_map):
+        kind = type(feature_map).__name__
+        raise TypeError(f"feature_map must be a function from vectors to features, got {kind}")
     return attend_through_features(
         query, key, value, mask, feature_map=feature_map, causal=causal, chunk=chunk, least=least
     )

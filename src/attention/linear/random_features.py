@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from attention.arguments import require_scale, require_vectors
+from attention.arguments import require_finite, require_vectors
 from attention.linear.feature_maps import attend_through_features, require_feature_map_inputs
 
 
@@ -111,7 +111,7 @@ def random_feature_attention(
     """
     require_feature_map_inputs(query, key, value, mask, causal, "Random Feature Attention")
     require_vectors("projection", projection, "features d_key", last=query.shape[-1])
-    require_scale(scale)
+    require_finite("scale", scale)
     if scale <= 0.0:
         raise ValueError(f"scale must be positive, got {scale}; 1.0 is the cosine itself")
 

@@ -71,9 +71,14 @@ class LinearBias(nn.Module):
     def forward(self, n_queries: int, n_keys: int) -> Float[Tensor, "heads query key"]:
         """−slope · distance, for every head, query and key, in float32 at least.
 
+        Raises:
+            TypeError, ValueError: for a number of queries or keys that is no int above 0.
+
         Cost:
             O(heads · query · key) operations and numbers.
         """
+        require_size("n_queries", n_queries)
+        require_size("n_keys", n_keys)
         key = torch.arange(n_keys, device=self.slopes.device)
         query = torch.arange(n_keys - n_queries, n_keys, device=self.slopes.device)
         distance = (query[:, None] - key).abs()  # (query, key)

@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Float, Float64
 from torch import Tensor, nn
 
-from attention.arguments import require_size, require_vectors
+from attention.arguments import require_finite, require_size, require_vectors
 
 KEPT = 2048  # positions whose angles a module keeps; those of a longer input are computed anew
 
@@ -69,7 +69,8 @@ class Rotary(nn.Module):
                 f"d_key={d_key} is odd, and components turn in pairs: one would be left over; "
                 "choose n_heads so that d_key = d_model / n_heads is even"
             )
-        if not base > 0:
+        require_finite("base", base)
+        if base <= 0:
             raise ValueError(f"base must be above 0, got {base}")
         self.d_key, self.base, self.halves = d_key, base, halves
         kept = self.turns(KEPT).to(torch.get_default_dtype())

@@ -15,9 +15,11 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from attention.arguments import (
+    require_dtype,
     require_dtype_of,
     require_mask,
     require_same_sequences,
+    require_shape,
     require_size,
     require_vectors,
 )
@@ -103,11 +105,11 @@ class AdditiveAttention(nn.Module):
             require_mask(mask, (*query.shape[:2], key.shape[1]))
         if projected_key is None:
             projected_key = self.w_k(key)
-        elif projected_key.shape != (*key.shape[:2], self.hidden_dim):
-            raise ValueError(
-                "projected_key must be w_k(key), (batch, key, hidden_dim) = "
-                f"{(*key.shape[:2], self.hidden_dim)}, got {tuple(projected_key.shape)}"
-            )
+        else:  # what w_k(key) returns
+            require_vectors("projected_key", projected_key, "batch key hidden_dim")
+            shape = (*key.shape[:2], self.hidden_dim)
+            require_shape("projected_key", projected_key, shape, "batch key hidden_dim")
+            require_dtype("projected_key", projected_key, "query", query.dtype)
         return self.attend(query, projected_key, value, mask)
 
     def attend(

@@ -71,7 +71,10 @@ class BidirectionalEncoder(nn.Module):
         self, vocab_size: int, d_embedding: int, hidden_dim: int, *, pad_id: int = 0
     ) -> None:
         super().__init__()
+        require_size("vocab_size", vocab_size)
+        require_size("d_embedding", d_embedding)
         require_size("hidden_dim", hidden_dim)
+        require_size("pad_id", pad_id, least=0)
         self.pad_id = pad_id
         self.embed = TokenEmbedding(vocab_size, d_embedding, pad_id=pad_id)
         self.gru = nn.GRU(d_embedding, hidden_dim, batch_first=True, bidirectional=True)
@@ -129,8 +132,11 @@ class RecurrentDecoder(nn.Module):
         self, vocab_size: int, d_embedding: int, key_dim: int, hidden_dim: int, pad_id: int
     ) -> None:
         super().__init__()
+        require_size("vocab_size", vocab_size)
+        require_size("d_embedding", d_embedding)
         require_size("key_dim", key_dim)
         require_size("hidden_dim", hidden_dim)
+        require_size("pad_id", pad_id, least=0)
         if key_dim % 2:
             raise ValueError(f"key_dim must be 2 · the encoder's hidden_dim, got {key_dim}")
         self.key_dim, self.pad_id = key_dim, pad_id
@@ -211,6 +217,8 @@ class RecurrentDecoder(nn.Module):
             pad_id; and the weights, (batch, target, key).
         """
         require_size("max_length", max_length)
+        for name, token_id in (("start_id", start_id), ("end_id", end_id)):
+            require_size(name, token_id, least=0)
         state, attend = self.attend_to(encoded, mask)
         token = torch.full((encoded.shape[0],), start_id, device=encoded.device)
         ended = torch.zeros_like(token, dtype=torch.bool)

@@ -5,7 +5,7 @@ from it. Each costs two products of n scores: its own row and its own column. Th
 mask to look at, n × n numbers; `sparse_attention` computes with the positions alone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 from jaxtyping import Bool
@@ -16,6 +16,10 @@ from attention.arguments import require_size
 
 def require_global_tokens(global_tokens: Sequence[int], seq: int) -> list[int]:
     """Require positions in the sequence; return each once, in order."""
+    if not isinstance(global_tokens, Iterable) or isinstance(global_tokens, Tensor):
+        kind = type(global_tokens).__name__
+        raise TypeError(f"global_tokens must be a list of ints, got {kind}; write [0] or .tolist()")
+    global_tokens = list(global_tokens)  # an iterator can be read once
     for position in global_tokens:
         require_size("a position in global_tokens", position, least=0)
         if position >= seq:

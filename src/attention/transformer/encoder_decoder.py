@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attention.arguments import require_size
+from attention.arguments import require_shape, require_size, require_token_ids, require_vectors
 from attention.embedding import SinusoidalPositionalEncoding, TokenEmbedding
 from attention.masks import padding_mask
 from attention.transformer.decoder import Decoder
@@ -78,6 +78,7 @@ class EncoderDecoder(nn.Module):
         super().__init__()
         require_size("source_vocab", source_vocab)
         require_size("target_vocab", target_vocab)
+        require_size("pad_id", pad_id, least=0)
         self.pad_id = pad_id
         self.source_embedding = TokenEmbedding(source_vocab, d_model, pad_id=pad_id)
         self.target_embedding = TokenEmbedding(target_vocab, d_model, pad_id=pad_id)
@@ -110,6 +111,7 @@ class EncoderDecoder(nn.Module):
         Raises:
             ValueError, TypeError: for shapes that do not fit, for ids that are not integers.
         """
+        require_token_ids(target, "target")
         memory, weights = self.encode(source, need_weights=need_weights)
         logits, *others = self.decode(target, memory, source, need_weights=need_weights)
         return TransformerOutput(logits, weights, *others)
@@ -121,6 +123,7 @@ class EncoderDecoder(nn.Module):
         list[Float[Tensor, "batch heads source source"]] | None,
     ]:
         """Return the encoder's output, (batch, source, d_model), and its weights."""
+        require_token_ids(source, "source")
         x = self.positional_encoding(self.source_embedding(source))
         return self.encoder(x, padding_mask(source, self.pad_id), need_weights=need_weights)
 
@@ -140,6 +143,10 @@ class EncoderDecoder(nn.Module):
 
         `memory` is what `encode` returns for `source`, whose ids say which rows are padding.
         """
+        require_token_ids(target, "target")
+        require_token_ids(source, "source")
+        require_vectors("memory", memory, "batch source d_model")
+        require_shape("source", source, tuple(memory.shape[:2]), "batch source")
         x = self.positional_encoding(self.target_embedding(target))
         x, self_weights, cross_weights = self.decoder(
             x,

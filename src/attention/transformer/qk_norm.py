@@ -15,7 +15,7 @@ the mean and the bias.
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attention.arguments import require_size, require_vectors
+from attention.arguments import require_dtype_of, require_finite, require_size, require_vectors
 
 
 class QKNorm(nn.Module):
@@ -29,6 +29,12 @@ class QKNorm(nn.Module):
 
     Args:
         d_key: the width of a head.
+        eps: what is added to the mean of the squares, 1e-6 in Qwen3 and Gemma 3. One number for all
+            dtypes: torch's default follows the dtype, and in half precision outweighs short
+            vectors.
+
+    Raises:
+        TypeError, ValueError: for an eps that is no number of at least 0.
 
     Source:
         Dehghani et al. 2023 and Wortsman et al. 2023, with layer norm; Zhang and Sennrich 2019 for
@@ -42,11 +48,14 @@ class QKNorm(nn.Module):
         True
     """
 
-    def __init__(self, d_key: int) -> None:
+    def __init__(self, d_key: int, *, eps: float = 1e-6) -> None:
         super().__init__()
         require_size("d_key", d_key)
+        require_finite("eps", eps)
+        if eps < 0.0:
+            raise ValueError(f"eps must be at least 0, got {eps}")
         self.d_key = d_key
-        self.q_norm, self.k_norm = nn.RMSNorm(d_key), nn.RMSNorm(d_key)
+        self.q_norm, self.k_norm = nn.RMSNorm(d_key, eps=eps), nn.RMSNorm(d_key, eps=eps)
 
     def forward(
         self,
@@ -61,9 +70,11 @@ class QKNorm(nn.Module):
 
         Raises:
             ValueError: q or k is not d_key wide.
+            TypeError: q or k has another dtype than the gains.
         """
         require_vectors("q", q, "batch heads query d_key", last=self.d_key)
         require_vectors("k", k, "batch heads key d_key", last=self.d_key)
+        require_dtype_of(self, q=q, k=k)
         return self.q_norm(q), self.k_norm(k)
 
 

@@ -274,7 +274,7 @@ REFUSED = {
     "heads that do not divide": (
         lambda: grouped_attention(Q, K[:, :1].expand(2, 4, 7, 4), K[:, :1].expand(2, 4, 7, 4)),
         ValueError,
-        "kv_heads=4 does not divide heads=6; it can be 1, 2, 3 or 6",
+        "heads of key=4 does not divide heads of query=6; it can be 1, 2, 3 or 6",
     ),
     "values of other heads": (
         lambda: grouped_attention(Q, K, K[:, :1], need_weights=False),
@@ -315,7 +315,7 @@ REFUSED = {
     "pooling torch's module": (
         lambda: GroupedQueryAttention.from_multi_head(torch.nn.MultiheadAttention(8, 2), 1),
         TypeError,
-        "module must be a MultiHeadAttention, got MultiheadAttention",
+        "module must be an object of class MultiHeadAttention, got MultiheadAttention",
     ),
     "a sentence without a batch": (
         lambda: GQA(X[0]),

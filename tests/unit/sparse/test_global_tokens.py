@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attention.sparse.global_tokens import global_mask
+from attention.sparse.union import sparse_attention
 from tests.unit.sparse.cases import in_a_loop
 
 
@@ -15,6 +16,14 @@ def test_a_global_token_sees_all_and_is_seen_by_all(seq, positions, causal):
         lambda query, key: {query, key} & positions and (not causal or key <= query),
     )
     assert torch.equal(global_mask(seq, [*positions, *positions], causal=causal), wanted)
+
+
+def test_positions_from_an_iterator_are_those_of_the_list():
+    """It can be read once: the check would leave none for the computation."""
+    q, k, v = torch.randn(3, 1, 2, 9, 4, generator=torch.Generator().manual_seed(0))
+    listed = sparse_attention(q, k, v, window=2, global_tokens=[1, 5])
+    assert torch.equal(sparse_attention(q, k, v, window=2, global_tokens=iter([1, 5])), listed)
+    assert torch.equal(global_mask(9, iter([1, 5])), global_mask(9, [1, 5]))
 
 
 def test_the_mask_is_made_where_it_is_wanted():

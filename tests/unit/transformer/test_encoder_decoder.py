@@ -127,7 +127,7 @@ REFUSED = {
     ),
     "memory of another source": (
         lambda: small().decode(TARGET, small().encode(IDS)[0], IDS[:, :4]),
-        "mask of shape (2, 1, 1, 4) does not broadcast to",
+        "source must have shape (batch, source) = (2, 6), got (2, 4)",
     ),
     "no source vocabulary": (
         lambda: EncoderDecoder(0, 3, 8, 2, 16),
