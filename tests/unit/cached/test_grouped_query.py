@@ -1,5 +1,4 @@
 import copy
-import re
 
 import pytest
 import torch
@@ -11,6 +10,7 @@ from attention import MultiHeadAttention, causal_mask, padding_mask
 from attention.cached.grouped_query import GroupedQueryAttention, grouped_attention
 from attention.heads import merge_heads, split_heads
 from tests.unit.cases import assert_close, cases, gradients, randomise
+from tests.unit.refusals import refusals
 from tests.unit.sparse.cases import LargestTensor
 
 
@@ -347,11 +347,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.usefixtures("as_a_reader")
-@pytest.mark.parametrize(("call", "error", "says"), REFUSED.values(), ids=REFUSED)
-def test_bad_input_is_refused(call, error, says):
-    with pytest.raises(error, match=re.escape(says)):
-        call()
+test_bad_input_is_refused = refusals(REFUSED)
 
 
 @pytest.mark.parametrize("need_weights", [False, True])

@@ -1,7 +1,5 @@
 """The counts of `attention.cost` beside masks, modules and torch's FLOP counter."""
 
-import re
-
 import pytest
 import torch
 from torch import nn
@@ -37,6 +35,7 @@ from attention.sparse.strided import strided_mask
 from attention.sparse.union import sparse_attention
 from attention.sparse.window import sliding_window_mask
 from attention.tiled import tiled_attention
+from tests.unit.refusals import refusals
 from tests.unit.sparse.cases import LargestTensor
 
 
@@ -396,11 +395,7 @@ WRONG = {
 }
 
 
-@pytest.mark.usefixtures("as_a_reader")
-@pytest.mark.parametrize(("call", "says"), WRONG.values(), ids=WRONG)
-def test_bad_input(call, says):
-    with pytest.raises(ValueError, match=f"^{re.escape(says)}$"):
-        call()
+test_bad_input = refusals(WRONG, whole=True)
 
 
 def test_a_decoder_of_additive_attention_keeps_projected_keys_and_values():

@@ -1,6 +1,5 @@
 import copy
 import math
-import re
 
 import pytest
 import torch
@@ -11,6 +10,7 @@ from attention import Encoder, MultiHeadAttention, causal_mask, padding_mask
 from attention.positions import rotary
 from attention.positions.rotary import Rotary
 from tests.unit.cases import ULPS_OF_GRADIENTS, assert_close, gradients
+from tests.unit.refusals import refusals
 from tests.unit.transformer.torchs_layers import IDS, randomised, vectors
 
 LENGTHS = [(6, 6), (2, 6), (1, 6), (6, 2), (1, 1)]
@@ -240,9 +240,4 @@ REFUSED = {
 }
 
 
-@pytest.mark.usefixtures("as_a_reader")
-@pytest.mark.parametrize("name", REFUSED)
-def test_bad_input_is_refused_with_a_reason(name):
-    call, message = REFUSED[name]
-    with pytest.raises(ValueError, match=re.escape(message)):
-        call()
+test_bad_input_is_refused_with_a_reason = refusals(REFUSED)

@@ -1,6 +1,7 @@
 """What the tests of all sparse computations compare with and measure."""
 
 from collections.abc import Callable
+from typing import Any
 from unittest import mock
 
 import torch
@@ -11,6 +12,9 @@ from torch.utils._pytree import tree_leaves
 from attention import scaled_dot_product_attention
 from tests.unit.cases import assert_close, gradients
 
+# A mask with a row for each query of `zeros`.
+EACH_QUERYS_OWN = torch.ones(6, 6, dtype=torch.bool)
+
 
 def qkv(seq: int, *, batch: int = 2, heads: int = 2, seed: int = 0) -> list[Tensor]:
     """Query, key and value in float64; the values are wider than the keys."""
@@ -19,6 +23,11 @@ def qkv(seq: int, *, batch: int = 2, heads: int = 2, seed: int = 0) -> list[Tens
         torch.randn(batch, heads, seq, width, dtype=torch.float64, generator=rng).requires_grad_()
         for width in (3, 3, 4)
     ]
+
+
+def zeros(**change) -> dict[str, Any]:
+    """Query, key and value of six tokens, and what is changed of them or given besides."""
+    return {name: torch.zeros(1, 1, 6, 2) for name in ("query", "key", "value")} | change
 
 
 def paddings(seq: int, *, batch: int = 2, heads: int = 2) -> dict[str, Tensor | None]:

@@ -1,5 +1,4 @@
 import math
-import re
 
 import pytest
 import torch
@@ -11,6 +10,7 @@ from attention.sparse.sinks import sink_mask
 from attention.sparse.union import sparse_attention
 from attention.sparse.window import sliding_window_mask
 from tests.unit.cases import assert_close, gradients
+from tests.unit.refusals import refusals
 from tests.unit.sparse.cases import (
     assert_equals_dense,
     in_a_loop,
@@ -125,9 +125,4 @@ REFUSED = {
 }
 
 
-@pytest.mark.usefixtures("as_a_reader")
-@pytest.mark.parametrize("name", REFUSED)
-def test_bad_input_is_refused_with_a_reason(name):
-    call, error, message = REFUSED[name]
-    with pytest.raises(error, match=re.escape(message)):
-        call()
+test_bad_input_is_refused_with_a_reason = refusals(REFUSED)

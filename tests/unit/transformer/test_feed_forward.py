@@ -1,12 +1,10 @@
-import re
-
-import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
 
 from attention.transformer.feed_forward import FeedForward
 from tests.unit.cases import assert_close, gradients
+from tests.unit.refusals import refusals
 from tests.unit.transformer.torchs_layers import randomised, vectors
 
 
@@ -66,12 +64,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.usefixtures("as_a_reader")
-@pytest.mark.parametrize("name", REFUSED)
-def test_bad_input_is_refused_with_a_reason(name):
-    call, error, message = REFUSED[name]
-    with pytest.raises(error, match=re.escape(message)):
-        call()
+test_bad_input_is_refused_with_a_reason = refusals(REFUSED)
 
 
 def test_a_module_can_be_the_activation():

@@ -28,6 +28,7 @@ from attention.trained.induction import (
     without_head,
 )
 from attention.trained.induction.data import LONGEST, SHORTEST
+from tests.unit.refusals import refusals
 
 NEW = new_sequences()
 FEW = new_sequences(200)
@@ -236,9 +237,7 @@ def test_the_stored_files_are_small():
     assert sum(path.stat().st_size for path in WEIGHTS.iterdir()) < 50_000
 
 
-@pytest.mark.usefixtures("as_a_reader")
-@pytest.mark.parametrize(
-    ("call", "words"),
+test_bad_input = refusals(
     [
         (lambda: induction.load(3), "no weights are stored for n_layers=3; it can be 1 or 2"),
         (lambda: AttentionOnly(0), "n_layers must be at least 1, got 0"),
@@ -251,8 +250,5 @@ def test_the_stored_files_are_small():
             lambda: k_composition(MultiHeadAttention(4, 2), MultiHeadAttention(8, 2)),
             "first and second must have one d_model, got 4 and 8",
         ),
-    ],
+    ]
 )
-def test_bad_input(call, words):
-    with pytest.raises(ValueError, match=words):
-        call()

@@ -25,6 +25,7 @@ from attention.trained.last_speaker import (
     train,
 )
 from attention.trained.last_speaker.model import D_MODEL, N_HEADS
+from tests.unit.refusals import refusals
 
 D_KEY = D_MODEL // N_HEADS
 
@@ -182,12 +183,14 @@ def test_the_stored_files_are_small():
     assert sum(path.stat().st_size for path in WEIGHTS.iterdir()) < 60_000
 
 
-@pytest.mark.usefixtures("as_a_reader")
-@pytest.mark.parametrize(
-    ("call", "words"),
+test_bad_input = refusals(
     [
         (lambda: LastSpeaker("alibi"), "there is no scheme 'alibi'; it can be 'causal mask alone'"),
-        (lambda: last_speaker.load("alibi"), "'learned', 'rotary' or 'linear bias'"),
+        (
+            lambda: last_speaker.load("alibi"),
+            "there is no scheme 'alibi'; it can be 'causal mask alone', "
+            "'sinusoidal', 'learned', 'rotary' or 'linear bias'",
+        ),
         (lambda: last_speaker.measured("alibi"), "there is no scheme 'alibi'"),
         (lambda: train("rotary", 0, steps=0), "steps must be at least 1, got 0"),
         (lambda: draw_talks(0, 5, generator(0)), "count must be at least 1, got 0"),
@@ -196,8 +199,5 @@ def test_the_stored_files_are_small():
             lambda: last_speaker.load("learned")(new_talks(17, 1).token_ids),
             "x has 17 positions, more than max_length=16",
         ),
-    ],
+    ]
 )
-def test_bad_input(call, words):
-    with pytest.raises(ValueError, match=words):
-        call()

@@ -39,6 +39,7 @@ from attention.trained.recall import (
     train,
 )
 from attention.trained.recall.data import QUESTIONS
+from tests.unit.refusals import refusals
 
 CHANCE = 1 / N_VALUES
 # Which keys a question or a pair at place i sees.
@@ -359,9 +360,7 @@ def test_an_answer_is_counted_once_for_each_question():
     assert accuracy(model, Pairs(asked, asked, asked, answers)) == 0.75
 
 
-@pytest.mark.usefixtures("as_a_reader")
-@pytest.mark.parametrize(
-    ("call", "words"),
+test_bad_input = refusals(
     [
         (lambda: train("hashing", 0), "there is no mechanism 'hashing'; it can be one of: softmax"),
         (lambda: cache_size("hashing", 4), "there is no mechanism 'hashing'"),
@@ -373,8 +372,5 @@ def test_an_answer_is_counted_once_for_each_question():
         (lambda: draw_pairs(1, 0, 1, generator(0)), "n_pairs must be at least 1, got 0"),
         (lambda: draw_pairs(1, 4, 0, generator(0)), "n_questions must be at least 1, got 0"),
         (lambda: new_pairs(65), "n_pairs=65 is more than the 64 keys that there are"),
-    ],
+    ]
 )
-def test_bad_input(call, words):
-    with pytest.raises(ValueError, match=words):
-        call()
