@@ -1,8 +1,6 @@
 """The date models: their stored weights, what the recurrent ones and the transformers write."""
 
 import functools
-import subprocess
-import sys
 
 import pytest
 import torch
@@ -155,33 +153,11 @@ def test_the_weights_are_those_of_the_steps_of_the_answer():
             assert not row[..., len(date.text) :].any()
 
 
-@pytest.mark.slow
-def test_additive_attention_learns_it_from_scratch():
-    """In a process without the signature checks, which would take most of the time."""
-    train_one = """
-import torch
-from attention.trained.dates import accuracy, held_out_dates, train
-torch.set_num_threads(1)
-print(accuracy(train("additive", seed=1, steps=200), held_out_dates()[:500]))
-"""
-    run = subprocess.run(
-        [sys.executable, "-c", train_one], capture_output=True, text=True, check=True
-    )
-    assert float(run.stdout) > 0.8
-
-
-def test_the_callers_random_numbers_are_left_alone():
-    torch.manual_seed(3)
-    expected = torch.rand(2)
-    torch.manual_seed(3)
-    train("general", seed=0, steps=1)
-    load("general")
-    assert torch.equal(torch.rand(2), expected)
-
-
-def test_the_files_are_small_and_as_told():
+def test_there_is_a_file_for_each_model():
     assert {path.stem for path in WEIGHTS.iterdir()} == set(MODELS)
-    assert sum(path.stat().st_size for path in WEIGHTS.iterdir()) < 500_000
+
+
+def test_no_date_is_longer_than_the_longest():
     assert max(len(date.text) for date in DATES) <= LONGEST
 
 
