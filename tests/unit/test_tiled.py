@@ -10,7 +10,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from attention import causal_mask, scaled_dot_product_attention
 from attention.tiled import tiled_attention
-from tests.unit.cases import assert_close, gradients
+from tests.unit.cases import assert_close, assert_gradients_close, gradients
 from tests.unit.refusals import refusals
 
 
@@ -41,9 +41,7 @@ def test_equals_full_attention_in_values_and_gradients(qkv):
     expected, _ = scaled_dot_product_attention(query, key, value, whole)
     assert_close(output, expected)
     inputs = [query, key, value]
-    pairs = zip(gradients([output], inputs), gradients([expected], inputs), strict=True)
-    for actual, wanted in pairs:
-        assert_close(actual, wanted)
+    assert_gradients_close(output, expected, inputs)
 
 
 @pytest.mark.parametrize("causal", [False, True])

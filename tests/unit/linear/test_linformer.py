@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from attention import MultiHeadAttention, causal_mask, padding_mask, scaled_dot_product_attention
 from attention.linear.linformer import Linformer, linformer_attention
-from tests.unit.cases import assert_close, gradients, randomise
+from tests.unit.cases import assert_close, assert_gradients_close, gradients, randomise
 from tests.unit.refusals import refusals
 
 
@@ -58,10 +58,7 @@ def test_equals_equation_7(case):
     output = linformer_attention(*tensors, mask)
     expected = one_by_one(*tensors, mask)
     assert_close(output, expected)
-    for ours, theirs in zip(
-        gradients([output], tensors), gradients([expected], tensors), strict=True
-    ):
-        assert_close(ours, theirs)
+    assert_gradients_close(output, expected, tensors)
     assert all(map(torch.equal, tensors, before))
 
 
@@ -79,10 +76,7 @@ def test_with_as_many_mixtures_as_keys_and_identities_it_is_full_attention(lengt
     expected, _ = scaled_dot_product_attention(query, key, value)
     inputs = [query, key, value]
     assert_close(output, expected)
-    for ours, theirs in zip(
-        gradients([output], inputs), gradients([expected], inputs), strict=True
-    ):
-        assert_close(ours, theirs)
+    assert_gradients_close(output, expected, inputs)
 
 
 def test_padding_changes_nothing_and_yet_is_not_what_masking_scores_gives():

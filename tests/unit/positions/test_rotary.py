@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from attention import Encoder, MultiHeadAttention, causal_mask, padding_mask
 from attention.positions import rotary
 from attention.positions.rotary import Rotary
-from tests.unit.cases import ULPS_OF_GRADIENTS, assert_close, gradients
+from tests.unit.cases import ULPS_OF_GRADIENTS, assert_close, assert_gradients_close, gradients
 from tests.unit.refusals import refusals
 from tests.unit.transformer.torchs_layers import IDS, randomised, vectors
 
@@ -201,9 +201,7 @@ def test_an_encoder_equals_torchs_functions_in_values_and_gradients(mask, halves
     assert not torch.allclose(output, plain)
     assert_close(output, expected)
     inputs = [x, *encoder.parameters()]
-    ours, theirs = gradients([output], inputs), gradients([expected], inputs)
-    for actual, wanted in zip(ours, theirs, strict=True):
-        assert_close(actual, wanted)
+    assert_gradients_close(output, expected, inputs)
 
 
 def test_it_holds_nothing_to_learn_and_comes_back_from_the_meta_device():

@@ -5,7 +5,7 @@ import torch
 
 from attention import padding_mask
 from attention.recurrent.encoder_decoder import BahdanauDecoder, BidirectionalEncoder, LuongDecoder
-from tests.unit.cases import assert_close, gradients, randomise
+from tests.unit.cases import assert_close, assert_gradients_close, gradients, randomise
 from tests.unit.refusals import refusals
 
 VOCAB, D_EMBEDDING, KEY_DIM, HIDDEN, START, END = 7, 3, 6, 4, 5, 6
@@ -83,10 +83,7 @@ def test_the_encoder_equals_a_plain_loop_in_values_and_gradients():
     ours, theirs = module(SOURCE), read_in_a_loop(module, SOURCE)
     assert_close(ours, theirs)
     wanted = list(module.parameters())
-    for actual, expected in zip(
-        gradients([ours], wanted), gradients([theirs], wanted), strict=True
-    ):
-        assert_close(actual, expected)
+    assert_gradients_close(ours, theirs, wanted)
 
 
 def test_padding_changes_no_state():

@@ -10,7 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from attention import scaled_dot_product_attention
-from tests.unit.cases import assert_close, gradients
+from tests.unit.cases import assert_close, assert_gradients_close
 
 # A mask with a row for each query of `zeros`.
 EACH_QUERYS_OWN = torch.ones(6, 6, dtype=torch.bool)
@@ -62,10 +62,7 @@ def assert_equals_dense(attend: Callable, pattern: Tensor, inputs: list[Tensor],
     for numbers in (1, 200):
         with torch.no_grad(), mock.patch("attention.sparse.blocks.NUMBERS_AT_ONCE", numbers):
             assert_close(attend(*inputs, padding), expected)
-    for ours, theirs in zip(
-        gradients([output], inputs), gradients([expected], inputs), strict=True
-    ):
-        assert_close(ours, theirs)
+    assert_gradients_close(output, expected, inputs)
     assert all(torch.equal(x, y) for x, y in zip(inputs, before, strict=True))
 
 

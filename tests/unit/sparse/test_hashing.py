@@ -12,7 +12,13 @@ from torch.utils._pytree import tree_leaves
 
 from attention import MultiHeadAttention, causal_mask, padding_mask, scaled_dot_product_attention
 from attention.sparse.hashing import ReformerAttention, lsh_attention, lsh_buckets
-from tests.unit.cases import ULPS_OF_GRADIENTS, assert_close, gradients, randomise
+from tests.unit.cases import (
+    ULPS_OF_GRADIENTS,
+    assert_close,
+    assert_gradients_close,
+    gradients,
+    randomise,
+)
 from tests.unit.refusals import refusals
 
 
@@ -124,9 +130,7 @@ def query_and_value(batch, heads, seq, d_key=4, d_value=3, seed=0, dtype=torch.f
 
 def assert_same(output, expected, inputs):
     assert_close(output, expected)
-    ours, theirs = gradients([output], inputs), gradients([expected], inputs)
-    for actual, wanted in zip(ours, theirs, strict=True):
-        assert_close(actual, wanted, ulps=ULPS_OF_GRADIENTS)
+    assert_gradients_close(output, expected, inputs, ulps=ULPS_OF_GRADIENTS)
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -293,10 +297,7 @@ def test_the_layer_around_one_bucket_is_full_attention_with_shared_queries_and_k
     expected = module.w_o(attended.transpose(1, 2).flatten(2))
     (output, _), inputs = module(x, causal=causal), [x, *module.parameters()]
     assert_close(output, expected)
-    for ours, theirs in zip(
-        gradients([output], inputs), gradients([expected], inputs), strict=True
-    ):
-        assert_close(ours, theirs)
+    assert_gradients_close(output, expected, inputs)
 
 
 @pytest.mark.parametrize("changed", [5, 12])

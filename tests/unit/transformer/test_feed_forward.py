@@ -3,7 +3,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from attention.transformer.feed_forward import FeedForward
-from tests.unit.cases import assert_close, gradients
+from tests.unit.cases import assert_close, assert_gradients_close
 from tests.unit.refusals import refusals
 from tests.unit.transformer.torchs_layers import randomised, vectors
 
@@ -24,9 +24,7 @@ def test_equals_the_formula_token_by_token():
         output, expected = module(x), torch.stack(rows).unflatten(0, (2, 3))
         assert_close(output, expected)
         wanted = [x, *module.parameters()]
-        pairs = zip(gradients([output], wanted), gradients([expected], wanted), strict=True)
-        for actual, gradient in pairs:
-            assert_close(actual, gradient)
+        assert_gradients_close(output, expected, wanted)
 
 
 def test_dropout_acts_in_between_in_training_only():
