@@ -13,7 +13,7 @@ import yaml
 from fontTools.ttLib import TTFont
 from pybtex.database import parse_string
 
-from book._ext.accessible_html import mend
+from book._ext.accessible_html import correct_markup
 from book._ext.citation import bibtex
 from book._ext.lean_page.styles import keep_used
 from book._ext.mathml.convert import Untypesettable, to_mathml
@@ -107,8 +107,8 @@ a &< b \\
 \operatorname*{argmax} a
 \end{gathered}"""
     root = ElementTree.fromstring(to_mathml(latex, display=True))
-    told = r"\begin{gathered} a &< b \\ \operatorname*{argmax} a \end{gathered}"
-    assert root.get("alttext") == told
+    tex = r"\begin{gathered} a &< b \\ \operatorname*{argmax} a \end{gathered}"
+    assert root.get("alttext") == tex
 
 
 def test_only_mathml_core_is_left():
@@ -144,7 +144,7 @@ def test_the_font_holds_what_the_equations_show_and_its_licence(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("css", "kept"),
+    ("css", "stays"),
     [
         (".on{a:b}.off{a:b}", ".on{a:b}"),
         (".on,.off p{a:b}", ".on{a:b}"),
@@ -154,13 +154,13 @@ def test_the_font_holds_what_the_equations_show_and_its_licence(tmp_path):
         ("@media print{.on{a:b}}", "@media print{.on{a:b}}"),
     ],
 )
-def test_a_rule_stays_where_something_can_match_it(css, kept):
-    assert keep_used(tinycss2.parse_stylesheet(css), {"on"}) == kept
+def test_a_rule_stays_where_something_can_match_it(css, stays):
+    assert keep_used(tinycss2.parse_stylesheet(css), {"on"}) == stays
 
 
 def test_an_empty_header_cell_gets_a_name():
     context = {"body": '<tr><th class="head"><p></p></th><th class="head"><p>here</p></th></tr>'}
-    mend(None, "page", "page.html", context, None)
+    correct_markup(None, "page", "page.html", context, None)
     corner, here = re.findall(r"<th.*?</th>", context["body"])
     assert corner == '<th class="head"><span class="visually-hidden">row</span></th>'
     assert here == '<th class="head"><p>here</p></th>'
@@ -168,7 +168,7 @@ def test_an_empty_header_cell_gets_a_name():
 
 def test_a_folded_cell_is_named_as_it_reads():
     context = {"body": '<summary aria-label="Toggle hidden content">Show the code</summary>'}
-    mend(None, "page", "page.html", context, None)
+    correct_markup(None, "page", "page.html", context, None)
     assert context["body"] == "<summary>Show the code</summary>"
 
 

@@ -219,8 +219,8 @@ def test_recurrent_cells(kind, gates):
     counted = recurrent.recurrent(48, 16, gates)
     assert sum(w.numel() for w in cell.parameters()) == counted.parameters
     assert flops(run) == counted.flops
-    kept = state if gates == 4 else [state]
-    assert sum(x.numel() for x in kept) == counted.cache
+    stored = state if gates == 4 else [state]
+    assert sum(x.numel() for x in stored) == counted.cache
 
 
 def test_tiles_take_the_operations_of_dense_attention_and_less_memory():
@@ -400,5 +400,5 @@ test_bad_input = refusals(WRONG, whole=True)
 
 def test_a_decoder_of_additive_attention_keeps_projected_keys_and_values():
     module, key = AdditiveAttention(16, 12, 10), torch.zeros(1, 48, 12)
-    kept = module.w_k(key).numel() + key.numel()
-    assert recurrent.additive(1, 48, 16, 12, 10).cache == kept
+    stored = module.w_k(key).numel() + key.numel()
+    assert recurrent.additive(1, 48, 16, 12, 10).cache == stored

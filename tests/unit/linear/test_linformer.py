@@ -39,11 +39,11 @@ def one_by_one(query, key, value, E, F, mask):
     """Equation 7 with a loop for every query and every mixture; masked keys come in 0 times."""
     n_keys, outputs = key.shape[2], torch.zeros(*query.shape[:3], value.shape[3]).double()
     for b, h, i in itertools.product(*map(range, query.shape[:3])):
-        kept = torch.ones(n_keys).double() if mask is None else mask[b, 0, 0].double()
+        allowed = torch.ones(n_keys).double() if mask is None else mask[b, 0, 0].double()
         total, weighted = 0.0, 0.0
         for m in range(E.shape[0]):
-            mixed_key = sum(E[m, j] * kept[j] * key[b, h, j] for j in range(n_keys))
-            mixed_value = sum(F[m, j] * kept[j] * value[b, h, j] for j in range(n_keys))
+            mixed_key = sum(E[m, j] * allowed[j] * key[b, h, j] for j in range(n_keys))
+            mixed_value = sum(F[m, j] * allowed[j] * value[b, h, j] for j in range(n_keys))
             weight = (query[b, h, i] @ mixed_key / math.sqrt(key.shape[3])).exp()
             total, weighted = total + weight, weighted + weight * mixed_value
         outputs[b, h, i] = weighted / total

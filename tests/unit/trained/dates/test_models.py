@@ -41,11 +41,11 @@ def measured_now(name):
 @pytest.mark.slow  # writes thousands of dates
 @pytest.mark.parametrize("name", MODELS)
 def test_the_stored_weights_do_what_training_measured(name):
-    now, told = measured_now(name), measured(name)
-    assert now.exact == pytest.approx(told.exact, abs=0.002)
-    assert now.by_length == pytest.approx(told.by_length, abs=0.01)
-    assert now.without == pytest.approx(told.without, abs=0.004)
-    for head, was in zip(now.heads, told.heads, strict=True):
+    now, stored = measured_now(name), measured(name)
+    assert now.exact == pytest.approx(stored.exact, abs=0.002)
+    assert now.by_length == pytest.approx(stored.by_length, abs=0.01)
+    assert now.without == pytest.approx(stored.without, abs=0.004)
+    for head, was in zip(now.heads, stored.heads, strict=True):
         assert head == pytest.approx(was, abs=0.002)
 
 
@@ -76,11 +76,11 @@ def test_what_does_not_fit_into_twelve_numbers_is_lost():
 
 
 def test_the_groups_of_lengths_are_what_they_are_called():
-    told = measured_now("last-state")
+    stored = measured_now("last-state")
     dates = [date for date in DATES if 20 < len(date.text) <= 30]
     share = right(load("last-state"), dates).double().mean().item()
-    assert len(told.by_length) == len(LENGTHS) + 1
-    assert share == pytest.approx(told.by_length[1], abs=0.005)
+    assert len(stored.by_length) == len(LENGTHS) + 1
+    assert share == pytest.approx(stored.by_length[1], abs=0.005)
 
 
 def test_the_recurrent_models_are_of_like_size():
@@ -136,12 +136,12 @@ def test_a_head_is_removed_as_if_its_values_were_zero():
 
 
 def test_what_is_measured_without_a_head_is_the_exact_match_without_it():
-    model, told = load("transformer"), measured("transformer")
-    assert len(told.without) == len(told.heads) == 4
-    worst = min(range(4), key=lambda head: told.without[head])
+    model, stored = load("transformer"), measured("transformer")
+    assert len(stored.without) == len(stored.heads) == 4
+    worst = min(range(4), key=lambda head: stored.without[head])
     left = right(without_head(model, worst), DATES).double().mean().item()
-    assert left == pytest.approx(told.without[worst], abs=0.004)
-    assert left < told.exact - 0.02
+    assert left == pytest.approx(stored.without[worst], abs=0.004)
+    assert left < stored.exact - 0.02
 
 
 def test_the_weights_are_those_of_the_steps_of_the_answer():

@@ -141,8 +141,8 @@ def test_the_model_is_torchs_encoder_between_embedding_and_read_out():
     x = model.embedding.table.weight[ids] * math.sqrt(32) + sines_and_cosines(ids.shape[1], 32)
     rows = torchs(x, src_key_padding_mask=ids == 0)
     answer, words = model(ids), ids != 0
-    for read_out, logits in ((model.to_who, answer.who), (model.to_whom, answer.whom)):
-        expected = rows @ read_out.weight.T + read_out.bias
+    for readout, logits in ((model.to_who, answer.who), (model.to_whom, answer.whom)):
+        expected = rows @ readout.weight.T + readout.bias
         torch.testing.assert_close(logits[words], expected[words], rtol=1e-5, atol=1e-5)
         gradients, wanted = (
             torch.autograd.grad(
@@ -211,7 +211,7 @@ def test_accuracy_by_kind_counts_verbs_of_which_both_answers_are_right():
 
 def test_the_answers_come_from_order_and_not_from_the_words():
     """The same words in the four orders, which say four different things."""
-    told = {
+    expected = {
         "the dog that the cat chased saw the bird": [("cat", "dog"), ("dog", "bird")],
         "the dog that chased the cat saw the bird": [("dog", "cat"), ("dog", "bird")],
         "the dog that was chased by the cat was seen by the bird": [
@@ -220,9 +220,9 @@ def test_the_answers_come_from_order_and_not_from_the_words():
         ],
         "the bird saw the dog that the cat chased": [("bird", "dog"), ("cat", "dog")],
     }
-    ids = VOCABULARY.encode_batch(told)
+    ids = VOCABULARY.encode_batch(expected)
     answer = relative_clauses.load(2)(ids)
-    for i, (text, answers) in enumerate(told.items()):
+    for i, (text, answers) in enumerate(expected.items()):
         places = [verb.place for verb in read_by_hand(text.split())]
         who, whom = (VOCABULARY.decode(x[i, places].argmax(-1)) for x in answer[:2])
         assert list(zip(who, whom, strict=True)) == answers

@@ -122,9 +122,9 @@ def test_a_vocabulary_without_the_answers_is_refused():
 @pytest.mark.parametrize(("d_model", "n_heads"), SIZES)
 def test_the_stored_weights_do_what_training_measured(d_model, n_heads):
     model, (sentences, batch) = who_and_whom.load(d_model, n_heads), new(d_model)
-    told = measured(d_model, n_heads)
-    assert accuracy(model, batch).both == pytest.approx(told.accuracy, abs=0.002)
-    for head, was in zip(roles(model, sentences), told.roles, strict=True):
+    stored = measured(d_model, n_heads)
+    assert accuracy(model, batch).both == pytest.approx(stored.accuracy, abs=0.002)
+    for head, was in zip(roles(model, sentences), stored.roles, strict=True):
         assert head == pytest.approx(was, abs=0.002)
 
 
