@@ -249,8 +249,3 @@ def test_a_published_book_tells_where_its_explorers_live(fork_site, opf, tmp_pat
 def test_the_same_pages_make_the_same_bytes(html_folder, epub_path, tmp_path):
     write_epub(html_folder, tmp_path / "again.epub")
     assert (tmp_path / "again.epub").read_bytes() == epub_path.read_bytes()
-
-
-def test_without_pages_it_says_how_to_get_them(tmp_path):
-    with pytest.raises(FileNotFoundError, match="make book"):
-        write_epub(tmp_path, tmp_path / "book.epub")

@@ -8,8 +8,12 @@ import pytest
 import yaml
 
 from book._ext.launch import ways_to_take_along
+from tools.epub import write_epub
 from tools.formats import FORMATS, put_together
+from tools.offline import write_offline
+from tools.pdf import write_pdf
 from tools.repository import Repository
+from tools.slides.__main__ import write_slides
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = "https://someone.github.io/fork/"
@@ -49,6 +53,12 @@ def test_a_form_that_was_not_written_stops_the_publishing(built):
     (built / FORMATS[0].address).unlink()
     with pytest.raises(FileNotFoundError):
         put_together(built / "html", built / "published")
+
+
+@pytest.mark.parametrize("write", [write_pdf, write_epub, write_offline, write_slides])
+def test_without_pages_each_says_how_to_get_them(write, tmp_path):
+    with pytest.raises(FileNotFoundError, match="run `make book` first"):
+        write(tmp_path, tmp_path / "written")
 
 
 @pytest.mark.parametrize("each", FORMATS, ids=lambda each: each.module)
