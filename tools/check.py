@@ -106,8 +106,8 @@ def main(wanted: list[str]) -> int:
         counts = count(status, output)
         for outcome, number in counts.items():
             totals[outcome] += number
-        told = ", ".join(f"{number} {outcome}" for outcome, number in counts.items() if number)
-        reports.append((counts["failed"], f"{name}: {told} in {time.monotonic() - start:.0f} s"))
+        tally = ", ".join(f"{number} {outcome}" for outcome, number in counts.items() if number)
+        reports.append((counts["failed"], f"{name}: {tally} in {time.monotonic() - start:.0f} s"))
 
     print("\n== summary")
     for failed, report in reports:

@@ -18,12 +18,12 @@ EMPTY_HEADER = re.compile(r'<th class="head[^"]*">(?:<p>\s*</p>)?</th>')
 CORNER = '<th class="head"><span class="visually-hidden">row</span></th>'
 
 
-def mend(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
+def correct_markup(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
     if "body" in context:
         body = context["body"].replace(SOURCE, 'role="listitem"').replace(OTHER_NAME, "")
         context["body"] = EMPTY_HEADER.sub(CORNER, body)
 
 
 def setup(app: Sphinx) -> dict[str, object]:
-    app.connect("html-page-context", mend)
+    app.connect("html-page-context", correct_markup)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -41,9 +41,9 @@ def number(path: Path) -> int:
 
 
 def builds_on(path: Path) -> str:
-    told = stated(r"It builds on (.*?)\. The code", path)
-    chapters = sorted({int(chapter) for chapter in re.findall(r"\((\d\d)-", told)})
-    return "all before" if "all chapters" in told else ", ".join(map(str, chapters))
+    sentence = stated(r"It builds on (.*?)\. The code", path)
+    chapters = sorted({int(chapter) for chapter in re.findall(r"\((\d\d)-", sentence)})
+    return "all before" if "all chapters" in sentence else ", ".join(map(str, chapters))
 
 
 def exercise_minutes(path: Path) -> str:
@@ -126,11 +126,11 @@ class OfOne(GuideList):
         chosen = [path for path in paths if path.stem == self.arguments[0]]
         if not chosen:
             raise ExtensionError(f"there is no {self.arguments[0]} in {self.folder}")
-        return self.told(chosen[0])
+        return self.of_one(chosen[0])
 
 
 class ChapterFacts(OfOne):
-    def told(self, path: Path) -> list[str]:
+    def of_one(self, path: Path) -> list[str]:
         before = builds_on(path)
         after = f"It builds on {before}" if before else "It builds on no other"
         return [
@@ -164,7 +164,7 @@ class AssignmentFolded(OfOne):
     folder, pattern = "assignments/source", "*/*.ipynb"
     has_content = True
 
-    def told(self, path: Path) -> list[str]:
+    def of_one(self, path: Path) -> list[str]:
         title = stated(r"# Assignment (\d+: .*)", path)
         before = stated(r"It builds on (.*)\.", path)
         practised = stated(r"practise\n\n((?:- .*\n)+)", path)

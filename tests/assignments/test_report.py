@@ -140,15 +140,15 @@ def bobs_page(graded, browser):
 
 def test_each_task_has_its_name_its_points_and_its_words(bobs_page):
     page = bobs_page()
-    told = [item.inner_text().split("\n", 2) for item in page.locator(".tasks li").all()]
-    assert [(name, points) for name, points, *_ in told] == [
+    tasks = [item.inner_text().split("\n", 2) for item in page.locator(".tasks li").all()]
+    assert [(name, points) for name, points, *_ in tasks] == [
         ("1. From memory", "4 of 4"),
         ("2. The same weights", "0 of 4"),
         ("3. The same masks", "0 of 4"),
         ("4. How many keys?", "0 of 3"),
         ("5. Explain the map", "– of 5"),
     ]
-    words = [" ".join(rest) for _, _, *rest in told]
+    words = [" ".join(rest) for _, _, *rest in tasks]
     assert "positional argument" in words[2] and "NameError: name" in words[3]
     assert words[1] and not words[0] and not words[4]
     assert page.locator("h1").inner_text() == "Assignment 6: Equal to torch's, and explained"

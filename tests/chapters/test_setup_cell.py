@@ -71,7 +71,7 @@ def package(folder, explore=""):
     return folder
 
 
-def told(finished):
+def output(finished):
     """What a run that went well printed, which is the test's own line."""
     assert finished.returncode == 0, finished.stderr
     assert finished.stderr == ""
@@ -122,7 +122,7 @@ def test_an_installed_package_is_used(alone, tmp_path, pip, source):
     asked = pip("")
     installed = package(tmp_path / "installed")
     package(tmp_path / "src")  # the notebook's folder stands in a checkout, too
-    found = told(run(source, alone, installed))
+    found = output(run(source, alone, installed))
     assert found["attention"].startswith(str(installed))
     assert found["added"] == []
     assert found["left"] == []
@@ -132,7 +132,7 @@ def test_an_installed_package_is_used(alone, tmp_path, pip, source):
 @pytest.mark.parametrize("source", [SOURCE, FILLED], ids=["source", "published"])
 def test_in_a_checkout_its_source_is_used(alone, tmp_path, pip, source):
     asked = pip("")
-    found = told(run(source, alone, package(tmp_path / "src").parent))
+    found = output(run(source, alone, package(tmp_path / "src").parent))
     assert found["added"] == [str(tmp_path / "src")]
     assert found["left"] == []
     assert asked() == []
@@ -141,7 +141,7 @@ def test_in_a_checkout_its_source_is_used(alone, tmp_path, pip, source):
 def test_in_this_checkout_the_explorers_are_found():
     book = chapters()[0].parent
     libraries = sysconfig.get_paths()["purelib"]  # and not what its .pth files add
-    found = told(run(SOURCE, book, libraries))
+    found = output(run(SOURCE, book, libraries))
     assert found["added"] == [str(book.parent / "src")]
 
 
@@ -152,7 +152,7 @@ def test_elsewhere_the_published_commit_is_installed(alone, tmp_path, pip, folde
     ready, place = package(tmp_path / "ready"), tmp_path / "installed"
     place.mkdir()
     asked = pip(f"Path({str(ready / 'attention')!r}).rename({str(place / 'attention')!r})")
-    found = told(run(FILLED, alone, place))
+    found = output(run(FILLED, alone, place))
     assert asked() == [["install", "--quiet", f"attention[explore] @ git+{PUBLISHED}"]]
     assert found["attention"].startswith(str(place))
     assert found["left"] == []
@@ -181,11 +181,11 @@ def test_a_library_that_is_missing_is_named(alone, tmp_path):
 
 def test_colab_lets_custom_widgets_run(alone, tmp_path):
     installed = package(tmp_path / "installed")
-    told(run(SOURCE, alone, installed, before=COLAB, after="assert switched"))
+    output(run(SOURCE, alone, installed, before=COLAB, after="assert switched"))
 
 
 def test_nowhere_else_it_is_asked_to(alone, tmp_path):
     installed = package(tmp_path / "installed")
     (installed / "google" / "colab").mkdir(parents=True)  # installed, and yet not Colab
     (installed / "google" / "colab" / "__init__.py").write_text("raise SystemExit('imported')")
-    told(run(SOURCE, alone, installed))
+    output(run(SOURCE, alone, installed))

@@ -148,9 +148,9 @@ def test_every_control_is_tied_to_its_view(chapter):
 def test_every_picture_is_told_in_words(chapter):
     for cell, output in outputs(chapter):
         if "image/png" in output.get("data", {}):
-            told = output.metadata.get("image/png", {})
-            assert len(told.get("alt", "")) >= 20, cell.id
-            assert told.get("values"), f"{cell.id}: a picture without the numbers it shows"
+            metadata = output.metadata.get("image/png", {})
+            assert len(metadata.get("alt", "")) >= 20, cell.id
+            assert metadata.get("values"), f"{cell.id}: a picture without the numbers it shows"
     for text in sources(chapter, "markdown"):
         assert not re.search(r"!\[\s*\]\(|<img(?![^>]*\balt=)", text), text
 

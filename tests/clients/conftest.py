@@ -127,11 +127,11 @@ def _free_port() -> int:
 
 def _wait_for(process: subprocess.Popen, folder: Path, token: str) -> str:
     """The address of the server, once it answers."""
-    told = folder / f"jpserver-{process.pid}.json"
+    connection = folder / f"jpserver-{process.pid}.json"
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline and process.poll() is None:
         try:
-            url = json.loads(told.read_text("utf-8"))["url"]
+            url = json.loads(connection.read_text("utf-8"))["url"]
             _ask(url + "api/status", token)
             return url
         except (OSError, ValueError):  # no file yet, half a file, no answer

@@ -59,8 +59,8 @@ def test_no_question_and_no_mistake_is_overlooked():
 
 
 def test_all_checks_are_there():
-    told = [each.reason for of_chapter in mistakes().values() for each in of_chapter.values()]
-    named = set(re.findall(r"`(check_\w+)` tries this", "".join(told)))
+    reasons = [each.reason for of_chapter in mistakes().values() for each in of_chapter.values()]
+    named = set(re.findall(r"`(check_\w+)` tries this", "".join(reasons)))
     assert named == {name for name in attention.checks.__all__ if name.startswith("check_")}
 
 
@@ -196,18 +196,18 @@ def test_numbers_stand_in_the_chapter_or_are_computed(chapter):
 
 
 def test_a_field_that_nobody_reads_is_refused():
-    told = {1: Told("Why?", "Because.")}
+    questions = {1: Told("Why?", "Because.")}
     with pytest.raises(ValueError, match=r"'Why'.*wright is none of answer, ask"):
-        make_question("01-x", {"title": "Why", "chapter": 1, "wright": "x"}, told, {})
+        make_question("01-x", {"title": "Why", "chapter": 1, "wright": "x"}, questions, {})
 
 
 def test_what_is_left_out_of_an_answer_must_be_in_it():
-    told = {1: Told("Why?", "Because. See the table.")}
+    questions = {1: Told("Why?", "Because. See the table.")}
     entry = {"title": "Why", "chapter": 1, "right": "x", "wrong": []}
-    kept = make_question("01-x", entry | {"without": " See the table."}, told, {})
-    assert kept.reason == "Because."
+    question = make_question("01-x", entry | {"without": " See the table."}, questions, {})
+    assert question.reason == "Because."
     with pytest.raises(ValueError, match=r"its answer has no ' See the figure\.'"):
-        make_question("01-x", entry | {"without": " See the figure."}, told, {})
+        make_question("01-x", entry | {"without": " See the figure."}, questions, {})
 
 
 def test_nothing_leans_on_what_only_the_chapter_shows(bank):
@@ -225,6 +225,6 @@ def test_nothing_leans_on_what_only_the_chapter_shows(bank):
 
 
 def test_a_question_that_the_chapter_does_not_have_is_refused():
-    told = {1: Told("Why?", "Because.")}
+    questions = {1: Told("Why?", "Because.")}
     with pytest.raises(ValueError, match="9 is not among the questions of the chapter: 1"):
-        make_question("01-x", {"title": "Why", "chapter": 9}, told, {})
+        make_question("01-x", {"title": "Why", "chapter": 9}, questions, {})

@@ -17,7 +17,7 @@ async code => {
     const bytes = Uint8Array.from(atob(weights), c => c.charCodeAt(0));
     return view.unpacked(model, view.halves(new Uint16Array(bytes.buffer)));
   };
-  window.told = numbers => {
+  window.asText = numbers => {
     const found = new Uint8Array(Float64Array.from(numbers).buffer);
     let text = "";
     for (let i = 0; i < found.length; i += 9000) {
@@ -48,5 +48,5 @@ def text_of(data):
 
 
 def numbers_of(page, function, state):
-    """The numbers that a function of a page makes of a state, which it returns by `told`."""
+    """The numbers that a function of a page makes of a state, which it returns by `asText`."""
     return np.frombuffer(base64.b64decode(page.evaluate(function, state)))

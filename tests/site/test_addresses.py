@@ -49,7 +49,7 @@ def test_a_page_introduces_itself(fork_site, page):
     assert head.linked("canonical") == [address]
     assert 50 <= len(head.meta["description"]) <= 400
     assert "$" not in head.meta["description"] and "\\" not in head.meta["description"]
-    told = {
+    expected = {
         "og:url": address,
         "og:type": "website" if page == "index" else "article",
         "og:description": head.meta["description"],
@@ -59,7 +59,7 @@ def test_a_page_introduces_itself(fork_site, page):
         "twitter:card": "summary_large_image",
         "twitter:image:alt": head.meta["og:image:alt"],
     }
-    assert {name: head.meta[name] for name in told} == told
+    assert {name: head.meta[name] for name in expected} == expected
     heading = re.search(r"<h1>([^<]*)<", (fork_site / f"{page}.html").read_text("utf-8"))[1]
     assert head.meta["og:title"] == heading
     assert len(head.meta["og:image:alt"]) >= 20

@@ -23,7 +23,8 @@ CODE = """
     ruler.style.whiteSpace = "pre";
     const column = ruler.getBoundingClientRect().width / 10;
     ruler.remove();
-    const room = block.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+    const padding = parseFloat(style.paddingLeft) + parseFloat(style.paddingRight);
+    const width = block.clientWidth - padding;
     const hung = new Set([...block.querySelectorAll(".hang")].map(line => line.textContent));
     getSelection().selectAllChildren(block);
     const code = block.cloneNode(true);
@@ -33,7 +34,7 @@ CODE = """
       text: code.textContent,
       selected: getSelection().toString(),
       loose: block.textContent.split("\\n").filter(
-        line => line.length * column > room && !hung.has(line)),
+        line => line.length * column > width && !hung.has(line)),
       scrolls: block.scrollWidth > block.clientWidth,
     };
   });

@@ -371,15 +371,15 @@ def compare(matrix, frame, where):
         if cell["kind"] not in ("plus", "minus", None):
             continue
         number = float(cell["value"])
-        told = f"{where}: {number} is drawn as {cell}"
-        assert cell["kind"] in ("minus" if number < 0 else "plus", None), told
+        message = f"{where}: {number} is drawn as {cell}"
+        assert cell["kind"] in ("minus" if number < 0 else "plus", None), message
         share = min(1.0, abs(number) / matrix["largest"]) if matrix["largest"] else 0.0
         if not are_bars and np.isfinite(number):  # a forbidden score is struck out
-            assert abs(cell["opacity"] - FULL_COLOUR * share) < HALF_A_SHADE, told
+            assert abs(cell["opacity"] - FULL_COLOUR * share) < HALF_A_SHADE, message
         digits = cell["text"].replace("\N{MINUS SIGN}", "-")
         if re.fullmatch(r"-?\d*\.?\d+", digits):
             decimals = len(digits.partition(".")[2])
-            assert abs(float(digits) - number) <= 0.5001 * 10**-decimals, told
+            assert abs(float(digits) - number) <= 0.5001 * 10**-decimals, message
     if are_bars:
         # As long as the number says, a pixel at least and no longer than the longest allowed.
         shares = [min(float(cell["value"]), matrix["largest"]) for cell in cells]

@@ -99,8 +99,3 @@ def test_the_same_pages_make_the_same_bytes(html_folder, tmp_path):
         names = [entry.filename for entry in archive.infolist()]
         assert names == sorted(names)
         assert {entry.date_time for entry in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
-
-
-def test_without_pages_it_says_how_to_get_them(tmp_path):
-    with pytest.raises(FileNotFoundError, match="make book"):
-        write_offline(tmp_path, tmp_path / "book.zip")

@@ -31,7 +31,7 @@ ANSWERED = """
       numbers.push(...words.map(word => state.vocabulary.indexOf(word)));
     numbers.push(...made.sure.data, ...made.weights.data);
   }
-  return told(numbers);
+  return asText(numbers);
 }
 """
 

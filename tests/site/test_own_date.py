@@ -26,7 +26,7 @@ WRITTEN = """
     numbers.push(...made.signs.map(sign => state.signs.indexOf(sign)));
     for (const name of ["shares", "encoder", "own", "cross"]) numbers.push(...made[name].data);
   }
-  return told(numbers);
+  return asText(numbers);
 }
 """
 

@@ -35,7 +35,7 @@ ANSWERS = """
     const made = view.default.compute({tokens, ids}, {}, model, shared);
     numbers.push(...made.weights.data, ...made.who.data, ...made.whom.data);
   }
-  return told(numbers);
+  return asText(numbers);
 }
 """
 

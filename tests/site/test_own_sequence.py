@@ -28,7 +28,7 @@ COMPUTED = """
     const made = view.default.compute({tokens, ids}, at, model, {stored: {}, memory});
     for (const name of ["layer0", "layer1", "shares"]) numbers.push(...made[name]?.data ?? []);
   }
-  return told(numbers);
+  return asText(numbers);
 }
 """
 

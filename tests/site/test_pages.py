@@ -8,8 +8,8 @@ LAPTOP, PHONE = 1280, 360
 # Elements that reach past the window's right edge, for the message of a failure.
 TOO_WIDE = """
 () => {
-  const room = document.scrollingElement.clientWidth;
-  if (document.scrollingElement.scrollWidth <= room) return [];
+  const width = document.scrollingElement.clientWidth;
+  if (document.scrollingElement.scrollWidth <= width) return [];
   const inside = element => {  // a box that scrolls or clips by itself keeps what it holds
     for (let up = element.parentElement; up; up = up.parentElement)
       if (![document.body, document.documentElement].includes(up)
@@ -17,7 +17,7 @@ TOO_WIDE = """
     return false;
   };
   const wide = [...document.body.querySelectorAll("*")].filter(
-    element => element.getBoundingClientRect().right > room + 0.5 && !inside(element));
+    element => element.getBoundingClientRect().right > width + 0.5 && !inside(element));
   return [`the page is ${document.scrollingElement.scrollWidth} px wide`,
           ...wide.map(element => element.outerHTML.slice(0, 120))];
 }
@@ -67,10 +67,10 @@ def test_page(visit, site, page_name, theme, width):
         v.assert_no_trouble()
         assert not swallowed, "a word between < and > is code: put it between backticks"
         assert not too_wide, "\n".join(too_wide)
-        assert not violations, "\n".join(map(told, violations))
+        assert not violations, "\n".join(map(description, violations))
 
 
-def told(violation):
+def description(violation):
     places = [
         f"    {' '.join(map(str, node['target']))}: {node['html'][:160]}"
         for node in violation["nodes"]

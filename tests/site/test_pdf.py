@@ -212,8 +212,3 @@ def test_a_published_book_tells_where_its_explorers_live(fork_site):
 def test_the_same_pages_make_the_same_bytes(html_folder, pdf_path, tmp_path):
     print_book(html_folder, tmp_path / "again.pdf")
     assert (tmp_path / "again.pdf").read_bytes() == pdf_path.read_bytes()
-
-
-def test_without_pages_it_says_how_to_get_them(tmp_path):
-    with pytest.raises(FileNotFoundError, match="make book"):
-        write_pdf(tmp_path, tmp_path / "book.pdf")

@@ -209,8 +209,3 @@ def test_code_is_shown_where_it_can_be_read(lines, shown):
 def test_a_chapter_without_slides_is_named():
     with pytest.raises(ValueError, match="no cell of 'A page' has the slide type 'slide'"):
         make_slides(page_of("<h1>Title</h1><p>Lead.</p>"), {})
-
-
-def test_pages_that_are_not_built_are_told(tmp_path):
-    with pytest.raises(FileNotFoundError, match="run `make book` first"):
-        write_slides(tmp_path, tmp_path / "slides")

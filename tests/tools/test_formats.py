@@ -1,6 +1,6 @@
 """The forms of the whole book: in the menu, beside the published pages, in the Makefile."""
 
-import re
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,8 +8,12 @@ import pytest
 import yaml
 
 from book._ext.launch import ways_to_take_along
+from tools.epub import write_epub
 from tools.formats import FORMATS, put_together
+from tools.offline import write_offline
+from tools.pdf import write_pdf
 from tools.repository import Repository
+from tools.slides.__main__ import write_slides
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = "https://someone.github.io/fork/"
@@ -51,14 +55,24 @@ def test_a_form_that_was_not_written_stops_the_publishing(built):
         put_together(built / "html", built / "published")
 
 
-def test_each_has_a_target_of_its_own():
-    makefile = (ROOT / "Makefile").read_text("utf-8")
-    for each in FORMATS:
-        assert re.search(
-            rf"^{each.module}: book .*\n\t@\$\(BIN\)/python -m tools\.{each.module}$",
-            makefile,
-            re.M,
-        )
+@pytest.mark.parametrize("write", [write_pdf, write_epub, write_offline, write_slides])
+def test_without_pages_each_says_how_to_get_them(write, tmp_path):
+    with pytest.raises(FileNotFoundError, match="run `make book` first"):
+        write(tmp_path, tmp_path / "written")
+
+
+@pytest.mark.parametrize("each", FORMATS, ids=lambda each: each.module)
+def test_each_has_a_target_of_its_own_which_builds_the_book_before(each):
+    done = subprocess.run(
+        ["make", "--dry-run", "--always-make", each.module],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    *before, last = done.stdout.splitlines()
+    assert last.endswith(f"/python -m tools.{each.module}")
+    assert any("jupyter-book build" in line for line in before)
 
 
 def test_the_workflow_publishes_what_is_put_together():

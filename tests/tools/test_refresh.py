@@ -79,7 +79,7 @@ def test_an_expected_error_keeps_its_message_only(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("code", "told"),
+    ("code", "message"),
     [
         ("1 / 0", "ZeroDivisionError"),
         ("object()", "0x"),
@@ -87,11 +87,11 @@ def test_an_expected_error_keeps_its_message_only(tmp_path):
         ("import torch\nprint(torch.__file__)", "site-packages"),
     ],
 )
-def test_what_cannot_be_repeated_is_refused(tmp_path, capsys, code, told):
+def test_what_cannot_be_repeated_is_refused(tmp_path, capsys, code, message):
     path = write(tmp_path, code)
     before = path.read_bytes()
     assert main([str(path)]) == 1
     assert path.read_bytes() == before
     printed = capsys.readouterr().out
     assert "FAILED" in printed
-    assert told in printed
+    assert message in printed

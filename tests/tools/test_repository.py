@@ -104,15 +104,15 @@ def test_the_address_of_the_pages(tmp_path, variables, site):
 
 
 @pytest.mark.parametrize(
-    ("variables", "told"),
+    ("variables", "reason"),
     [
         ({"GITHUB_REPOSITORY": "fork"}, "'fork', which is not of the form owner/name"),
         ({"GITHUB_REPOSITORY": "a/b/c"}, "'a/b/c', which is not of the form owner/name"),
         ({"GITHUB_SHA": ""}, "set GITHUB_SHA to its full hash"),
     ],
 )
-def test_an_environment_that_tells_half_is_refused(tmp_path, variables, told):
-    with pytest.raises(ValueError, match=told):
+def test_an_environment_that_tells_half_is_refused(tmp_path, variables, reason):
+    with pytest.raises(ValueError, match=reason):
         find_repository(tmp_path, ACTIONS | variables)
 
 

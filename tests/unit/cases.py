@@ -152,3 +152,12 @@ def gradients(outputs: list[Tensor], inputs: list[Tensor]) -> list[Tensor]:
     rng = torch.Generator().manual_seed(7)
     pull = [torch.randn(y.shape, dtype=torch.float64, generator=rng).to(y.dtype) for y in outputs]
     return list(torch.autograd.grad(outputs, inputs, pull))
+
+
+def assert_gradients_close(
+    output: Tensor, expected: Tensor, inputs: list[Tensor], *, ulps: int = ULPS
+) -> None:
+    """Compare what two outputs send back to the same inputs."""
+    ours, theirs = gradients([output], inputs), gradients([expected], inputs)
+    for actual, wanted in zip(ours, theirs, strict=True):
+        assert_close(actual, wanted, ulps=ulps)

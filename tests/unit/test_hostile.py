@@ -272,11 +272,11 @@ def test_an_argument_of_one_function_is_refused(name):
 
 def test_a_refused_call_leaves_the_cache_as_it_was():
     module = GroupedQueryAttention(D_MODEL, HEADS, 2)
-    x, kept = vectors(3), module.new_cache(2, max_length=8)
+    x, stored = vectors(3), module.new_cache(2, max_length=8)
     with torch.no_grad():
         expected = module(x, causal=True)[0]
-        module(x[:, :2], causal=True, cache=kept)
-        before = kept.length, kept.keys.clone(), kept.values.clone()
+        module(x[:, :2], causal=True, cache=stored)
+        before = stored.length, stored.keys.clone(), stored.values.clone()
         refused = [
             {"mask": torch.ones(1, dtype=torch.bool)},
             {"mask": torch.ones(1, 2, dtype=torch.bool)},
@@ -285,13 +285,13 @@ def test_a_refused_call_leaves_the_cache_as_it_was():
         ]
         for wrong in refused:
             with pytest.raises((ValueError, TypeError)):
-                module(x[:, 2:], **wrong, cache=kept)
+                module(x[:, 2:], **wrong, cache=stored)
         for x_wrong in (x[:, 2:].double(), x[:1, 2:], x[:, 2:, :5], torch.zeros(2, 7, D_MODEL)):
             with pytest.raises((ValueError, TypeError)):
-                module(x_wrong, cache=kept)
-        assert kept.length == before[0] == 2
-        assert torch.equal(kept.keys, before[1]) and torch.equal(kept.values, before[2])
-        assert_close(module(x[:, 2:], cache=kept)[0], expected[:, 2:])
+                module(x_wrong, cache=stored)
+        assert stored.length == before[0] == 2
+        assert torch.equal(stored.keys, before[1]) and torch.equal(stored.values, before[2])
+        assert_close(module(x[:, 2:], cache=stored)[0], expected[:, 2:])
 
 
 def test_a_step_does_not_change_the_state_in_place():

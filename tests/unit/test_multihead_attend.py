@@ -22,7 +22,14 @@ from attention import (
     split_heads,
 )
 from attention.dot_product import attend, attend_fused
-from tests.unit.cases import ULPS_OF_GRADIENTS, assert_close, cases, gradients, randomise
+from tests.unit.cases import (
+    ULPS_OF_GRADIENTS,
+    assert_close,
+    assert_gradients_close,
+    cases,
+    gradients,
+    randomise,
+)
 
 WHICH = [("gate",), ("transform",), ("bias",), ("gate", "transform", "bias")]
 
@@ -110,9 +117,7 @@ def test_each_equals_its_formula_in_values_and_gradients(which, need_weights, ca
     assert_close(output, expected)
     if need_weights:
         assert_close(weights, their_weights)
-    ours, theirs = gradients([output], inputs), gradients([expected], inputs)
-    for actual, wanted in zip(ours, theirs, strict=True):
-        assert_close(actual, wanted)
+    assert_gradients_close(output, expected, inputs)
 
 
 @pytest.mark.parametrize("need_weights", [True, False])

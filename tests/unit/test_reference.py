@@ -112,9 +112,9 @@ def test_it_says_the_shape_of_every_tensor(name):
     for tensor in [each.name for each in takes if is_tensor(each.annotation)]:
         # The axes in brackets, or what takes the same: in an entry, or in a sentence.
         entry = re.search(rf"^ +{tensor}: ((?:.|\n {{8}})*)", text, re.M)
-        told = entry[1] if entry else text.partition(tensor)[2]
-        shaped = re.search(r"\(.*[,\d].*\)|\bas `|as (in|for) `|any shape", told[:400], re.S)
-        assert shaped, f"{tensor}: {told}"
+        description = entry[1] if entry else text.partition(tensor)[2]
+        shaped = re.search(r"\(.*[,\d].*\)|\bas `|as (in|for) `|any shape", description[:400], re.S)
+        assert shaped, f"{tensor}: {description}"
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -81,7 +81,7 @@ def blocks(parent: Tag, heading: str) -> Iterator[Block]:
 
 def slide(planned: str, *contents: Block) -> str:
     heading = contents[0].heading
-    shown, told = [], [planned]
+    shown, spoken = [], [planned]
     for block in contents:
         if block.role == GOES_ON:
             shown[-1] += on_slide(block.element)
@@ -89,13 +89,13 @@ def slide(planned: str, *contents: Block) -> str:
             shown.append(on_slide(block.element))
         else:
             if block.heading != heading:  # of a section that has no slide
-                told.append(f"<h3>{block.heading}</h3>")
-            told.append(said(block))
+                spoken.append(f"<h3>{block.heading}</h3>")
+            spoken.append(said(block))
         heading = block.heading
     clicked = ["", *(' class="fragment"' for _ in shown[1:])]
     parts = (f"<div{when}>{part}</div>" for when, part in zip(clicked, shown, strict=True))
     title = f"<h2>{contents[0].heading}</h2>"
-    return f'<section>{title}<div class="shown">{"".join(parts)}</div>{notes(told)}</section>\n'
+    return f'<section>{title}<div class="shown">{"".join(parts)}</div>{notes(spoken)}</section>\n'
 
 
 def said(block: Block) -> str:

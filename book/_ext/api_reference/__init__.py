@@ -30,16 +30,16 @@ def is_string(node: nodes.Node) -> bool:
     return isinstance(node, desc_sig_literal_string) or (default and node.astext()[0] == "'")
 
 
-def mend_signatures(app: Sphinx, pagename: str, template: str, context: dict, doctree) -> None:
-    def mended(signature: re.Match) -> str:
+def break_signatures(app: Sphinx, pagename: str, template: str, context: dict, doctree) -> None:
+    def in_lines(signature: re.Match) -> str:
         return re.sub("|".join(LINES), lambda tag: LINES[tag[0]], signature[0])
 
     if "body" in context:
-        context["body"] = SIGNATURE.sub(mended, context["body"])
+        context["body"] = SIGNATURE.sub(in_lines, context["body"])
 
 
 def setup(app: Sphinx) -> dict[str, object]:
     add_own_files(app, __file__, "api_reference/signatures.css")
     app.connect("doctree-read", requote)
-    app.connect("html-page-context", mend_signatures)
+    app.connect("html-page-context", break_signatures)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -120,19 +120,19 @@ def slim(model: dict, sources: list[str]) -> dict:
     """A saved model without what the host does not read."""
     state = without_appearance(model)
     if model["model_name"] == "AnyModel":
-        kept = {trait: value for trait, value in state.items() if not trait.startswith("_")}
+        stored = {trait: value for trait, value in state.items() if not trait.startswith("_")}
         for trait in ("_esm", "_css"):
             if state.get(trait):
                 if state[trait] not in sources:
                     sources.append(state[trait])
-                kept[trait] = sources.index(state[trait])
+                stored[trait] = sources.index(state[trait])
     else:
-        kept = {
+        stored = {
             key: state[key] for key in TRAITS[model["model_name"]] if state.get(key) is not None
         }
     if state.get("_dom_classes"):
-        kept["_dom_classes"] = state["_dom_classes"]
-    slimmed = {"type": model["model_name"], "state": kept}
+        stored["_dom_classes"] = state["_dom_classes"]
+    slimmed = {"type": model["model_name"], "state": stored}
     if model.get("buffers"):
         slimmed["buffers"] = [
             {"path": buffer["path"], "data": buffer["data"]} for buffer in model["buffers"]

@@ -5,7 +5,7 @@ from it. Each costs two products of n scores: its own row and its own column. Th
 mask to look at, n × n numbers; `sparse_attention` computes with the positions alone.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import torch
 from jaxtyping import Bool
@@ -14,7 +14,7 @@ from torch import Tensor
 from attention.arguments import require_size
 
 
-def require_global_tokens(global_tokens: Sequence[int], seq: int) -> list[int]:
+def require_global_tokens(global_tokens: Iterable[int], seq: int) -> list[int]:
     """Require positions in the sequence; return each once, in order."""
     if not isinstance(global_tokens, Iterable) or isinstance(global_tokens, Tensor):
         kind = type(global_tokens).__name__
@@ -31,7 +31,7 @@ def require_global_tokens(global_tokens: Sequence[int], seq: int) -> list[int]:
 
 def global_mask(
     seq: int,
-    global_tokens: Sequence[int],
+    global_tokens: Iterable[int],
     *,
     causal: bool = False,
     device: torch.device | str | None = None,

@@ -10,7 +10,7 @@ and memory grow with n times the number of keys that a query sees.
 Longformer is the union of window and global tokens; BigBird has random keys as well.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -31,7 +31,7 @@ def sparse_attention(
     mask: Bool[Tensor, "..."] | None = None,
     *,
     window: int | None = None,
-    global_tokens: Sequence[int] = (),
+    global_tokens: Iterable[int] = (),
     random_keys: Int[Tensor, "blocks random"] | None = None,
     causal: bool = False,
     block: int = 128,

@@ -155,35 +155,6 @@ def merge_heads(x):
         says="shuffled into each other like cards",
     ),
     Mistake(
-        "no transpose",
-        cell="merge-heads",
-        code="""
-def merge_heads(x):
-    batch, heads, seq, d_key = x.shape
-    return x.reshape(batch, seq, heads * d_key)
-""",
-        says="This is a merge without the transpose",
-    ),
-    Mistake(
-        "view after the transpose",
-        cell="merge-heads",
-        code="""
-def merge_heads(x):
-    batch, heads, seq, d_key = x.shape
-    return x.transpose(1, 2).view(batch, seq, heads * d_key)
-""",
-        says="`view` changes no memory",
-    ),
-    Mistake(
-        "averaged",
-        cell="merge-heads",
-        code="""
-def merge_heads(x):
-    return x.mean(dim=1)
-""",
-        says="The heads are averaged",
-    ),
-    Mistake(
         "one row for each head",
         cell="kept-rows",
         code="""

@@ -14,68 +14,6 @@ def attend(query, key, value):
         says="The scores are not scaled",
     ),
     Mistake(
-        "divided by d_key",
-        cell="attend",
-        code="""
-def attend(query, key, value):
-    weights = (query @ key.mT / query.shape[-1]).softmax(dim=-1)
-    return weights @ value, weights
-""",
-        says="divided by d_key instead of its root",
-    ),
-    Mistake(
-        "divided by the root of d_model",
-        cell="attend",
-        code="""
-def attend(query, key, value):
-    batch, heads, queries, d_key = query.shape
-    weights = (query @ key.mT / (heads * d_key) ** 0.5).softmax(dim=-1)
-    return weights @ value, weights
-""",
-        says="The scores are divided by √d_model",
-    ),
-    Mistake(
-        "softmax over the queries",
-        cell="attend",
-        code="""
-def attend(query, key, value):
-    weights = torch.softmax(query @ key.mT / query.shape[-1] ** 0.5, dim=-2)
-    return weights @ value, weights
-""",
-        says="softmax over the query axis",
-    ),
-    Mistake(
-        "softmax over the heads",
-        cell="attend",
-        code="""
-def attend(query, key, value):
-    weights = torch.softmax(query @ key.mT / query.shape[-1] ** 0.5, dim=1)
-    return weights @ value, weights
-""",
-        says="softmax over the heads",
-    ),
-    Mistake(
-        "a softmax that overflows",
-        cell="attend",
-        code="""
-def attend(query, key, value):
-    powers = (query @ key.mT / query.shape[-1] ** 0.5).exp()
-    weights = powers / powers.sum(dim=-1, keepdim=True)
-    return weights @ value, weights
-""",
-        says="The softmax overflows",
-    ),
-    Mistake(
-        "weights first",
-        cell="attend",
-        code="""
-def attend(query, key, value):
-    weights = (query @ key.mT / query.shape[-1] ** 0.5).softmax(dim=-1)
-    return weights, weights @ value
-""",
-        says="The two results are in the wrong order",
-    ),
-    Mistake(
         "not divided by the new sum",
         cell="raised",
         code="""

@@ -33,21 +33,6 @@ SPLIT = """def step(module, new, cache=None):
 
 MISTAKES = [
     Mistake(
-        "the bias of w_o once per head",
-        cell="silence",
-        code=LAYERS
-        + """    def forward(self, query, key, value, mask=None, silent=()):
-        heads, weights = self.attend(query, key, value, mask)
-        output = 0
-        for h in range(self.n_heads):
-            if h not in silent:
-                columns = slice(h * self.d_key, (h + 1) * self.d_key)
-                output = output + heads[:, h] @ self.w_o.weight[:, columns].T + self.w_o.bias
-        return output, weights
-""",
-        says="The bias of w_o is added once for each head",
-    ),
-    Mistake(
         "rows of w_o instead of its columns",
         cell="silence",
         code=LAYERS
@@ -87,17 +72,6 @@ MISTAKES = [
         return self.w_o(heads.transpose(1, 2).flatten(2)), weights
 """,
         says="The bias of w_o is silenced too.",
-    ),
-    Mistake(
-        "merged without the transpose",
-        cell="silence",
-        code=LAYERS
-        + """    def forward(self, query, key, value, mask=None, silent=()):
-        heads, weights = self.attend(query, key, value, mask)
-        heads[:, list(silent)] = 0.0
-        return self.w_o(heads.reshape(query.shape)), weights
-""",
-        says="This is a merge without the transpose",
     ),
     Mistake(
         "the prompt sees its future",

@@ -28,10 +28,10 @@ async def grade_all(folders: list[Path], root: Path) -> dict[str, dict]:
             "body": classroom50.body(outcome),
         }
 
-    told = await asyncio.gather(*map(one, folders))
-    return {folder.name: each for folder, each in zip(folders, told, strict=True)}
+    results = await asyncio.gather(*map(one, folders))
+    return {folder.name: each for folder, each in zip(folders, results, strict=True)}
 
 
 with tempfile.TemporaryDirectory() as root:
-    told = asyncio.run(grade_all(sorted(Path(sys.argv[1]).iterdir()), Path(root)))
-print(json.dumps({"code": assignments.__file__, "told": told}))
+    results = asyncio.run(grade_all(sorted(Path(sys.argv[1]).iterdir()), Path(root)))
+print(json.dumps({"code": assignments.__file__, "results": results}))

@@ -87,8 +87,8 @@ def test_gradescope_grades(released, autograder):
     assert "HIDDEN TESTS" not in text
     assert not [line for line in region_lines(NAME, "HIDDEN TESTS") if line in text]
     results = json.loads(text)
-    told = {"output", "output_format", "visibility", "stdout_visibility", "tests"}
-    assert results.keys() == told
+    keys = {"output", "output_format", "visibility", "stdout_visibility", "tests"}
+    assert results.keys() == keys
     assert results["output_format"] == "text"  # as those of the tests, which need not be told
     assert (results["visibility"], results["stdout_visibility"]) == ("visible", "hidden")
     assert "It lists nothing." in results["output"]

@@ -46,18 +46,18 @@ def test_the_points_of_make_grade(graded_bank, unpacked, name, tmp_path):
     assert run.returncode == 0, run.stderr
     printed = json.loads(run.stdout.splitlines()[-1])
     assert printed["code"] == f"{folder}/assignments/__init__.py"
-    told = printed["told"]
-    assert told.keys() == set(students)
+    results = printed["results"]
+    assert results.keys() == set(students)
     task_of, (tests, by_hand) = tasks(source(name)), points(name)
     by_machine = {task_of[test]: most for test, most in tests.items()}
     full = sum(by_machine.values())
-    for student, files in told.items():
+    for student, files in results.items():
         row = bank.rows[student]
         due = {task_of[test]: float(row[test]) for test in tests}
-        told_of = files["gradescope"]["tests"]
-        assert {each["name"]: each["score"] for each in told_of} == due, student
-        assert {each["name"]: each["max_score"] for each in told_of} == by_machine
-        assert {bool(each["output"]) for each in told_of if each["score"]} <= {False}
+        marked = files["gradescope"]["tests"]
+        assert {each["name"]: each["score"] for each in marked} == due, student
+        assert {each["name"]: each["max_score"] for each in marked} == by_machine
+        assert {bool(each["output"]) for each in marked if each["score"]} <= {False}
         result = files["classroom50"]
         rows = {each["test-name"]: each for each in result["tests"]}
         assert {task: row["score"] for task, row in rows.items()} == due, student
@@ -65,11 +65,11 @@ def test_the_points_of_make_grade(graded_bank, unpacked, name, tmp_path):
         assert all(row["passed"] == (due[task] == by_machine[task]) for task, row in rows.items())
         assert (result["score"], result["max-score"]) == (sum(due.values()), full)
         assert ("by hand" in files["body"]) == bool(by_hand)
-    assert told["reference"]["classroom50"]["score"] == full
-    assert told["stub"]["classroom50"]["score"] == 0
+    assert results["reference"]["classroom50"]["score"] == full
+    assert results["stub"]["classroom50"]["score"] == 0
     for student, group in bank.mistakes.items():
-        outputs = {test["name"]: test["output"] for test in told[student]["gradescope"]["tests"]}
-        body = " ".join(told[student]["body"].split())
+        outputs = {test["name"]: test["output"] for test in results[student]["gradescope"]["tests"]}
+        body = " ".join(results[student]["body"].split())
         for mistake in group:
             says = " ".join(mistake.says.split())
             task = task_of[following_test(name, mistake.cell)]

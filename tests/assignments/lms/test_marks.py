@@ -180,14 +180,14 @@ def written(request, tmp_path):
     (tmp_path / "grades-moodle.csv").touch()  # of another run
     marks = marks_of(lms)
     roster = read_roster(tmp_path / "class.csv")
-    told = write_marks(marks, {NAME: TITLE}, roster, tmp_path)
+    notes = write_marks(marks, {NAME: TITLE}, roster, tmp_path)
     assert (tmp_path / "grades-moodle.csv").exists() == (lms == "moodle")
     points, comments = imported(tmp_path / f"grades-{lms}.csv", export)
     header, *rows = read(tmp_path / "grades-left-out.csv")
     left_out = [
         dict(zip([header[0].lstrip("\ufeff"), *header[1:]], row, strict=True)) for row in rows
     ]
-    return request.param, marks, points, comments, left_out, told
+    return request.param, marks, points, comments, left_out, notes
 
 
 def test_every_row_is_accounted_for(written):
@@ -229,7 +229,7 @@ def test_every_row_is_accounted_for(written):
 
 
 def test_the_odd_ones(written):
-    kind, marks, points, _, left_out, told = written
+    kind, marks, points, _, left_out, notes = written
     by_name = "gradebook" in kind
     reasons = {row["file"]: row["reason"] for row in left_out}
 
@@ -249,9 +249,9 @@ def test_the_odd_ones(written):
         assert points.keys() >= {"1001", "1002", "1005"}  # accents, and twice in the list
     else:
         assert points.keys() >= {str(1000 + person) for person in range(6)}
-        assert any(line.startswith(("Ada Byron is ", "byronada is ")) for line in told)
-        assert len([line for line in told if " is " in line and "by the same number" in line]) == 1
-    assert "grades-left-out.csv: " in told[-1]
+        assert any(line.startswith(("Ada Byron is ", "byronada is ")) for line in notes)
+        assert len([line for line in notes if " is " in line and "by the same number" in line]) == 1
+    assert "grades-left-out.csv: " in notes[-1]
 
 
 def test_the_same_bytes_twice(tmp_path):
@@ -267,14 +267,14 @@ def test_the_same_bytes_twice(tmp_path):
 
 def test_without_an_export(tmp_path):
     marks = marks_of("canvas")
-    told = write_marks(marks, {NAME: TITLE}, None, tmp_path)
+    notes = write_marks(marks, {NAME: TITLE}, None, tmp_path)
     header, points_possible, *rows = read(tmp_path / "grades-canvas.csv")
     assert header == ["Student", "ID", "SIS Login ID", "Section", NAME]
     assert points_possible == ["    Points Possible", "", "", "", "20"]
     assert len(rows) == 61 and rows[1][1] == "1001" and rows[1][-1] == "0.25"
     assert len(read(tmp_path / "grades-left-out.csv")) == 1 + 2
     assert not (tmp_path / "grades-moodle.csv").exists()  # the numbers are Canvas's
-    assert told[0] == "grades-canvas.csv, for Canvas's gradebook: 59 marks"
+    assert notes[0] == "grades-canvas.csv, for Canvas's gradebook: 59 marks"
 
     write_marks(marks_of("moodle"), {NAME: TITLE}, None, tmp_path)
     header, *rows = read(tmp_path / "grades-moodle.csv")
@@ -293,16 +293,16 @@ def test_columns_and_scales_that_differ(tmp_path):
     def write(export: bytes) -> tuple[list[str], list[list[str]]]:
         (tmp_path / "class.csv").write_bytes(export)
         roster = read_roster(tmp_path / "class.csv")
-        told = write_marks(marks_of("canvas"), {NAME: TITLE}, roster, tmp_path)
-        return told, read(tmp_path / "grades-canvas.csv")
+        notes = write_marks(marks_of("canvas"), {NAME: TITLE}, roster, tmp_path)
+        return notes, read(tmp_path / "grades-canvas.csv")
 
     titled = canvas().replace(f"{NAME} (42)".encode(), f'"{TITLE} (42)"'.encode())
-    told, rows = write(titled.replace(b",20.00,", b",100.00,"))
+    notes, rows = write(titled.replace(b",20.00,", b",100.00,"))
     assert rows[0][-1] == f"{TITLE} (42)"
-    assert any("gives 100.00 points" in line and "out of 20" in line for line in told)
-    told, rows = write(canvas().replace(NAME.encode(), b"Homework"))
+    assert any("gives 100.00 points" in line and "out of 20" in line for line in notes)
+    notes, rows = write(canvas().replace(NAME.encode(), b"Homework"))
     assert rows[0][-1] == NAME and rows[2][-1] == "20"
-    assert f"class.csv has no column for {NAME}: {NAME} is new" in told
+    assert f"class.csv has no column for {NAME}: {NAME} is new" in notes
 
 
 @pytest.mark.parametrize("name", ["Zoe Muller Ludenscheidt", "MÜLLER-LÜDENSCHEIDT, ZOË", "S1"])

@@ -1,5 +1,4 @@
 import copy
-import re
 
 import pytest
 import torch
@@ -10,7 +9,8 @@ from torch.nn import functional as F
 from attention import MultiHeadAttention, causal_mask, padding_mask
 from attention.cached.grouped_query import GroupedQueryAttention, grouped_attention
 from attention.heads import merge_heads, split_heads
-from tests.unit.cases import assert_close, cases, gradients, randomise
+from tests.unit.cases import assert_close, assert_gradients_close, cases, gradients, randomise
+from tests.unit.refusals import refusals
 from tests.unit.sparse.cases import LargestTensor
 
 
@@ -45,12 +45,7 @@ def test_equals_torchs_grouped_attention_in_values_and_gradients(qkv, need_weigh
         query, key, value, None if mask is None else mask | ~sees, enable_gqa=True
     ).masked_fill(~sees, 0.0)
     assert_close(output, expected)
-    for ours, theirs in zip(
-        gradients([output], [query, key, value]),
-        gradients([expected], [query, key, value]),
-        strict=True,
-    ):
-        assert_close(ours, theirs)
+    assert_gradients_close(output, expected, [query, key, value])
     assert (weights is not None) == need_weights
 
 
@@ -125,9 +120,7 @@ def test_equals_torchs_function_in_values_and_gradients(n_kv_heads, need_weights
         expected = module.w_o(merge_heads(theirs))
         assert_close(output, expected)
         wanted = [x, y, *module.parameters()]
-        pairs = zip(gradients([output], wanted), gradients([expected], wanted), strict=True)
-        for actual, gradient in pairs:
-            assert_close(actual, gradient)
+        assert_gradients_close(output, expected, wanted)
 
 
 def pooled(module: MultiHeadAttention, n_kv_heads: int) -> MultiHeadAttention:
@@ -347,11 +340,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.usefixtures("as_a_reader")
-@pytest.mark.parametrize(("call", "error", "says"), REFUSED.values(), ids=REFUSED)
-def test_bad_input_is_refused(call, error, says):
-    with pytest.raises(error, match=re.escape(says)):
-        call()
+test_bad_input_is_refused = refusals(REFUSED)
 
 
 @pytest.mark.parametrize("need_weights", [False, True])
@@ -369,10 +358,7 @@ def test_the_causal_flag_is_the_mask(masked, n_queries, n_keys, need_weights):
     expected, _ = grouped_attention(*inputs, past if mask is None else past & mask)
     output, _ = grouped_attention(*inputs, mask, causal=True, need_weights=need_weights)
     assert_close(output, expected)
-    for ours, theirs in zip(
-        gradients([output], inputs), gradients([expected], inputs), strict=True
-    ):
-        assert_close(ours, theirs)
+    assert_gradients_close(output, expected, inputs)
 
 
 @pytest.mark.parametrize("need_weights", [False, True])

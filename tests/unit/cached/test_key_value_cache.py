@@ -1,9 +1,8 @@
-import re
-
 import pytest
 import torch
 
 from attention.cached.key_value_cache import KeyValueCache
+from tests.unit.refusals import refusals
 
 
 def test_it_returns_what_was_written_in_order():
@@ -95,12 +94,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.usefixtures("as_a_reader")
-@pytest.mark.parametrize("name", REFUSED)
-def test_bad_input_is_refused_with_a_reason(name):
-    call, error, message = REFUSED[name]
-    with pytest.raises(error, match=re.escape(message)):
-        call()
+test_bad_input_is_refused_with_a_reason = refusals(REFUSED)
 
 
 def test_what_does_not_fit_changes_nothing():

@@ -1,5 +1,3 @@
-import re
-
 import pytest
 import torch
 
@@ -9,6 +7,7 @@ from attention.cached.rolling_cache import RollingCache
 from attention.positions.rotary import Rotary
 from attention.sparse.sinks import sink_mask
 from tests.unit.cases import assert_close, randomise
+from tests.unit.refusals import refusals
 from tests.unit.sparse.cases import (
     LargestTensor,
 )
@@ -239,12 +238,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.usefixtures("as_a_reader")
-@pytest.mark.parametrize("name", REFUSED)
-def test_bad_input_is_refused_with_a_reason(name):
-    call, error, message = REFUSED[name]
-    with pytest.raises(error, match=re.escape(message)):
-        call()
+test_bad_input_is_refused_with_a_reason = refusals(REFUSED)
 
 
 @pytest.mark.parametrize("written", [5, 20])

@@ -63,8 +63,8 @@ def test_a_learners_mistake_is_named():
     }
     for name, function in named.items():
         assert check_additive_weights(function).mistakes == (name,)
-    told = " ".join(check_additive_weights(named["without_tanh"]).paragraphs)
-    assert "Your rows of queries 0 and 1 differ by 0.00 at most." in told
+    message = " ".join(check_additive_weights(named["without_tanh"]).paragraphs)
+    assert "Your rows of queries 0 and 1 differ by 0.00 at most." in message
 
 
 def test_a_mistake_that_raises_an_error_is_named():

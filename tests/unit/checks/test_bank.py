@@ -89,12 +89,12 @@ def test_a_mistake_fails_and_is_named(task, mistake):
     for result in results:
         assert not result.passed
         assert result.mistakes == (mistake.name,)
-        told = " ".join(result.paragraphs)
-        assert mistake.why in told
-        assert mistake.way_out in told
-        outside = re.sub("`[^`]*`", "", told)
+        message = " ".join(result.paragraphs)
+        assert mistake.why in message
+        assert mistake.way_out in message
+        outside = re.sub("`[^`]*`", "", message)
         assert not re.search(r"<\w", outside), "outside of code Markdown reads it as a tag"
-        assert [m for m in task.bank if m.why != mistake.why and m.why in told] == []
+        assert [m for m in task.bank if m.why != mistake.why and m.why in message] == []
     text = repr(results[0])
     assert text == repr(results[2]), "the same every time"
     assert text.startswith(f"check_{task.name}: not yet.\n")
@@ -152,10 +152,10 @@ def test_step_matrix():
     }
     for function, name in named.items():
         assert checks.check_step_matrix(function).mistakes == (name,)
-    told = " ".join(checks.check_step_matrix(textbook).paragraphs)
+    message = " ".join(checks.check_step_matrix(textbook).paragraphs)
     k = step_matrix.TASK.cases(checks.inputs.Numbers(0))[0].inputs["k"]
-    assert f"PE(0) becomes {-math.sin(k):.2f}, {math.cos(k):.2f}, … with yours" in told
-    assert f"PE({k}) begins with {math.sin(k):.2f}, {math.cos(k):.2f}." in told
+    assert f"PE(0) becomes {-math.sin(k):.2f}, {math.cos(k):.2f}, … with yours" in message
+    assert f"PE({k}) begins with {math.sin(k):.2f}, {math.cos(k):.2f}." in message
 
 
 def test_projection():
@@ -234,10 +234,10 @@ def test_attention_weights():
     }
     for name, function in named.items():
         assert checks.check_attention_weights(function).mistakes == (name,)
-    told = " ".join(checks.check_attention_weights(named["no_softmax"]).paragraphs)
+    message = " ".join(checks.check_attention_weights(named["no_softmax"]).paragraphs)
     inputs = checks.attention_weights.TASK.cases(checks.inputs.Numbers(0))[0].inputs
     total = named["no_softmax"](*inputs.values())[0, 0, 0].sum()
-    assert f"Your first row sums to {total:.2f}." in told
+    assert f"Your first row sums to {total:.2f}." in message
 
 
 def places(by, *, size=10.0, d_key=None):
@@ -284,25 +284,25 @@ def test_find_by():
     }
     for function, name in named.items():
         assert checks.check_find_by(function).mistakes == (name,)
-    told = " ".join(checks.check_find_by(places(2, size=2.0)).paragraphs)
+    message = " ".join(checks.check_find_by(places(2, size=2.0)).paragraphs)
     share = 1 / (1 + 5 * math.exp(-4 / 3))  # five other words, and 9 columns
-    assert f"{share:.2f} to dogs" in told
+    assert f"{share:.2f} to dogs" in message
     unnamed = checks.check_find_by(places(-1))
     assert unnamed.mistakes == ()
     assert "1.00 to was" in " ".join(unnamed.paragraphs)
 
 
 def test_matrices_that_do_not_fit():
-    def told(w_q, w_k):
+    def message(w_q, w_k):
         result = checks.check_find_by(lambda words, n_positions: (w_q, w_k))
         assert not result.passed
         return " ".join(result.paragraphs)
 
     d_model = len(find_by.WORDS) + 9
-    assert f"A row of x has {d_model} numbers" in told(torch.zeros(3, 3), torch.zeros(3, 3))
-    assert "A row of x has" in told(torch.zeros(d_model), torch.zeros(d_model))
-    assert "both have as many columns" in told(torch.zeros(d_model, 3), torch.zeros(d_model, 4))
-    assert "both have as many columns" in told(torch.zeros(d_model, 0), torch.zeros(d_model, 0))
+    assert f"A row of x has {d_model} numbers" in message(torch.zeros(3, 3), torch.zeros(3, 3))
+    assert "A row of x has" in message(torch.zeros(d_model), torch.zeros(d_model))
+    assert "both have as many columns" in message(torch.zeros(d_model, 3), torch.zeros(d_model, 4))
+    assert "both have as many columns" in message(torch.zeros(d_model, 0), torch.zeros(d_model, 0))
 
 
 def attention(divide=math.sqrt, dim=-1, fill=-1e9, turn=False, late=False, output_only=False):
@@ -341,8 +341,10 @@ def test_attention(mistake, name, output_only):
 
 
 def test_the_numbers_in_a_message_are_the_learners():
-    told = " ".join(checks.check_scaled_dot_product_attention(attention(dim=-2)).paragraphs)
-    row, column = re.search(r"row 0 of head 0 sums to (\S+) and column 0 to (\S+)\.", told).groups()
+    message = " ".join(checks.check_scaled_dot_product_attention(attention(dim=-2)).paragraphs)
+    row, column = re.search(
+        r"row 0 of head 0 sums to (\S+) and column 0 to (\S+)\.", message
+    ).groups()
     inputs = dot_product.TASK.cases(checks.inputs.Numbers(0))[0].inputs
     _, weights = attention(dim=-2)(**inputs)
     assert column == "1.00"
@@ -417,23 +419,23 @@ def test_receptive_field():
         mask = mask if mask.is_floating_point() else mask.float()
         eye = torch.eye(len(mask)).to(mask)
         layer = (mask.T if turn else mask) + (eye if own else 0)
-        heard = eye
+        reached = eye
         for _ in range(n_layers if count is None else count(n_layers)):
-            heard = heard @ layer
-        return heard if number else heard > 0
+            reached = reached @ layer
+        return reached if number else reached > 0
 
     def power(mask, n_layers):
         return torch.linalg.matrix_power(mask.float() + torch.eye(len(mask)), n_layers)
 
     def at_the_end(mask, n_layers):
-        heard = torch.linalg.matrix_power(mask.float(), n_layers) > 0
-        return heard | torch.eye(len(mask)).bool()
+        reached = torch.linalg.matrix_power(mask.float(), n_layers) > 0
+        return reached | torch.eye(len(mask)).bool()
 
     def squared(mask, n_layers):
-        heard = mask.float() + torch.eye(len(mask))
+        reached = mask.float() + torch.eye(len(mask))
         for _ in range(n_layers):
-            heard = (heard @ heard > 0).float()
-        return heard.bool()
+            reached = (reached @ reached > 0).float()
+        return reached.bool()
 
     named = {
         steps: "asked_at_the_end",

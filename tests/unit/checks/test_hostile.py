@@ -44,7 +44,7 @@ FUNCTIONS = [
 ]
 
 
-def told(result: Result) -> str:
+def message(result: Result) -> str:
     assert not result.passed
     assert result.mistakes == ()
     assert not re.search(r"0x[0-9a-f]|/\w+/|Traceback", repr(result))
@@ -57,8 +57,10 @@ def untouched(*inputs):
 
 @pytest.mark.parametrize("check", FUNCTIONS)
 def test_an_untouched_stub(check):
-    assert "This is still to be written: NotImplementedError in your line" in told(check(untouched))
-    assert "None came back" in told(check(lambda *inputs: None))
+    assert "This is still to be written: NotImplementedError in your line" in message(
+        check(untouched)
+    )
+    assert "None came back" in message(check(lambda *inputs: None))
 
 
 class Untouched(nn.Module):
@@ -70,7 +72,7 @@ class Untouched(nn.Module):
 
 
 def test_an_untouched_module():
-    text = told(check_multi_head_attention(Untouched))
+    text = message(check_multi_head_attention(Untouched))
     assert "The layer w_q is missing; the module's layers are: none." in text
     assert "`nn.Linear(d_model, d_model)`" in text
 
@@ -93,20 +95,20 @@ def test_an_untouched_module():
     ],
 )
 def test_another_thing_came_back(check, value, words):
-    assert words in told(check(lambda *inputs: value))
+    assert words in message(check(lambda *inputs: value))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.complex64, torch.int64, torch.bool])
 def test_another_dtype_came_back(dtype):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # complex numbers lose their second half
-        text = told(check_merge_heads(lambda x: attention.merge_heads(x).to(dtype)))
+        text = message(check_merge_heads(lambda x: attention.merge_heads(x).to(dtype)))
     name = str(dtype).removeprefix("torch.")
     assert f"the dtype of your result is {name}, expected is float32." in text
 
 
 def test_a_mask_of_integers():
-    text = told(check_causal_mask(lambda *sizes: attention.causal_mask(*sizes).int()))
+    text = message(check_causal_mask(lambda *sizes: attention.causal_mask(*sizes).int()))
     assert "the dtype of your mask is int32, expected is bool." in text
     assert "True where a query may attend" in text
 
@@ -116,7 +118,7 @@ def helper(x):
 
 
 def test_what_was_raised_is_told_with_the_learners_line():
-    text = told(check_merge_heads(lambda x: helper(x)))
+    text = message(check_merge_heads(lambda x: helper(x)))
     assert "RuntimeError in your line `return x.view(7, 7, 7)`: shape '[7, 7, 7]'" in text
     assert "That was with x of shape" in text
 
@@ -125,7 +127,7 @@ def test_a_line_of_a_library_is_not_the_learners():
     def split(x, n_heads):
         return attention.split_heads(x, 50 * n_heads)
 
-    text = told(check_split_heads(split))
+    text = message(check_split_heads(split))
     assert "ValueError in your line `return attention.split_heads(x, 50 * n_heads)`" in text
     assert "does not divide" in text
 
@@ -147,7 +149,7 @@ def test_whatever_is_raised(error):
     def function(*inputs):
         raise error
 
-    text = told(check_split_heads(function))
+    text = message(check_split_heads(function))
     assert f"{type(error).__name__} in your line `raise error`" in text
     assert len(text) < 800
 
@@ -161,7 +163,7 @@ def test_a_keyboard_interrupt_is_the_learners():
 
 
 def test_too_few_arguments():
-    text = told(check_causal_mask(lambda n_queries: None))
+    text = message(check_causal_mask(lambda n_queries: None))
     assert "TypeError: " in text
     assert "takes 1 positional argument but 2 were given" in text
 
@@ -169,15 +171,15 @@ def test_too_few_arguments():
 @pytest.mark.parametrize("check", FUNCTIONS)
 def test_a_result_instead_of_a_function(check):
     for given in (torch.zeros(2), None, 3):
-        text = told(check(given))
+        text = message(check(given))
         assert f"This is a {type(given).__name__}." in text
         assert "without calling it" in text
 
 
 def test_an_object_instead_of_a_class():
     for given in (attention.MultiHeadAttention(8, 2), attention.split_heads, None, 3):
-        assert "This is no class." in told(check_multi_head_attention(given))
-    assert "a dict that is no nn.Module" in told(check_multi_head_attention(dict))
+        assert "This is no class." in message(check_multi_head_attention(given))
+    assert "a dict that is no nn.Module" in message(check_multi_head_attention(dict))
 
 
 def test_inputs_changed_in_place():
@@ -194,11 +196,11 @@ def test_inputs_changed_in_place():
         x[:, 0] = 0
         return y
 
-    text = told(check_scaled_dot_product_attention(scaled))
+    text = message(check_scaled_dot_product_attention(scaled))
     assert "An input is changed in place: after the call query is another one" in text
     assert "`query /= …`" in text
-    assert "after the call token_ids is another one" in told(check_padding_mask(reshaped))
-    assert "after the call x is another one" in told(check_merge_heads(filled))
+    assert "after the call token_ids is another one" in message(check_padding_mask(reshaped))
+    assert "after the call x is another one" in message(check_merge_heads(filled))
 
 
 def test_results_that_differ_from_call_to_call():
@@ -217,8 +219,8 @@ def test_results_that_differ_from_call_to_call():
         (check_projection, with_a_new_layer),
         (check_split_heads, seeded_outside),
     ):
-        assert "Two calls with the same inputs give different results." in told(check(function))
-    assert "make no `nn.Linear` inside" in told(check_projection(with_a_new_layer))
+        assert "Two calls with the same inputs give different results." in message(check(function))
+    assert "make no `nn.Linear` inside" in message(check_projection(with_a_new_layer))
 
 
 def test_memory_that_is_used_again_is_no_change():
@@ -235,7 +237,7 @@ def test_nan_is_told():
     def function(x):
         return attention.merge_heads(x).sqrt()
 
-    assert "are NaN, not a number, the first at [0, 0, " in told(check_merge_heads(function))
+    assert "are NaN, not a number, the first at [0, 0, " in message(check_merge_heads(function))
 
 
 def test_an_unknown_mistake_is_told_by_its_place():
@@ -244,7 +246,7 @@ def test_an_unknown_mistake_is_told_by_its_place():
         heads[1, 0, 1, 0] += 0.001
         return heads
 
-    text = told(check_split_heads(function, seed=3))
+    text = message(check_split_heads(function, seed=3))
     numbers = re.search(
         r"the first entry of your result that differs is \[1, 0, 1, 0\] of \(batch, heads, seq, "
         r"d_key\): yours (\S+), expected (\S+)\. 1 of \d+ differ, by 0\.001 at most\.",
@@ -269,7 +271,7 @@ def test_dropout_left_on_in_evaluation():
         def forward(self, query, key, value, mask=None):
             return F.dropout(super().forward(query, key, value, mask)[0], self.attend.dropout)
 
-    text = told(check_multi_head_attention(LeftOn))
+    text = message(check_multi_head_attention(LeftOn))
     assert "In evaluation mode nothing may be drawn at random. Dropout is left on" in text
 
 
@@ -279,7 +281,7 @@ def test_dropout_that_does_nothing():
             self.attend.dropout = 0.0
             return super().forward(query, key, value, mask)
 
-    assert "the dropout that the class takes has no effect" in told(
+    assert "the dropout that the class takes has no effect" in message(
         check_multi_head_attention(Never)
     )
 
@@ -295,7 +297,7 @@ def test_a_gradient_that_is_cut(name):
         def forward(self, query, key, value, mask=None):
             return super().forward(query=query, key=key, value=value, mask=mask)
 
-    text = told(check_multi_head_attention(ByPosition))
+    text = message(check_multi_head_attention(ByPosition))
     assert f"The values are right, and no gradient reaches {name}." in text
     assert ".detach()" in text
 
@@ -321,10 +323,10 @@ def test_other_gradients():
             output, weights = super().forward(query, key, value, mask)
             return torch.from_numpy(output.numpy()), weights
 
-    assert "no gradient reaches the parameters" in told(check_multi_head_attention(NoGradient))
-    assert "parameters ask for no gradient" in told(check_multi_head_attention(Frozen))
-    assert "the gradient of query is not" in told(check_multi_head_attention(Halved))
-    assert "RuntimeError in your line `return torch.from_numpy" in told(
+    assert "no gradient reaches the parameters" in message(check_multi_head_attention(NoGradient))
+    assert "parameters ask for no gradient" in message(check_multi_head_attention(Frozen))
+    assert "the gradient of query is not" in message(check_multi_head_attention(Halved))
+    assert "RuntimeError in your line `return torch.from_numpy" in message(
         check_multi_head_attention(ThroughNumpy)
     )
 
@@ -335,7 +337,7 @@ def test_a_look_into_the_future_that_has_no_name():
             output, _ = super().forward(query, key, value, mask)
             return output + value.mean(dim=1, keepdim=True)
 
-    text = told(check_multi_head_attention(Averages))
+    text = message(check_multi_head_attention(Averages))
     assert "Under a causal mask the future leaks: another last token changes your rows [0, " in text
 
 
@@ -355,9 +357,9 @@ def test_layers_that_do_not_fit():
             super().__init__()
             self.q_proj = nn.Linear(d_model, d_model)
 
-    assert "The layer w_q is of type Parameter" in told(check_multi_head_attention(Parameters))
-    assert "The weight of w_k has the shape" in told(check_multi_head_attention(Small))
-    text = told(check_multi_head_attention(OtherNames))
+    assert "The layer w_q is of type Parameter" in message(check_multi_head_attention(Parameters))
+    assert "The weight of w_k has the shape" in message(check_multi_head_attention(Small))
+    text = message(check_multi_head_attention(OtherNames))
     assert "w_q is missing; the module's layers are: q_proj." in text
     assert "call them w_q, w_k, w_v and w_o" in text
 
@@ -449,7 +451,7 @@ def test_whichever_input_is_changed_in_place(place):
         return right
 
     changed = ("query", "key", "value")[place]
-    text = told(check_scaled_dot_product_attention(attention_that_scales))
+    text = message(check_scaled_dot_product_attention(attention_that_scales))
     assert f"An input is changed in place: after the call {changed} is another one" in text
 
 
@@ -487,5 +489,5 @@ class AddingTheLast(Adding):
 
 def test_the_past_is_not_the_future():
     """Every row may see the first token; only the last row may see the last one."""
-    assert "the future leaks" not in told(check_multi_head_attention(Adding))
-    assert "the future leaks" in told(check_multi_head_attention(AddingTheLast))
+    assert "the future leaks" not in message(check_multi_head_attention(Adding))
+    assert "the future leaks" in message(check_multi_head_attention(AddingTheLast))

@@ -33,10 +33,10 @@ def test_a_mistake_fails_and_is_named(mistake):
     for result in results:
         assert not result.passed
         assert result.mistakes == (mistake.name,)
-        told = " ".join(result.paragraphs)
-        assert mistake.why in told
-        assert mistake.way_out in told
-        assert [m for m in BANK if m is not mistake and m.why in told] == []
+        message = " ".join(result.paragraphs)
+        assert mistake.why in message
+        assert mistake.way_out in message
+        assert [m for m in BANK if m is not mistake and m.why in message] == []
     text = repr(results[0])
     assert text == repr(results[3]), "the same every time"
     assert text.startswith("check_look_back: not yet.\n")

@@ -526,13 +526,13 @@ WRITES = {
 
 def fields_by_walking(mask, n_layers):
     """From each token along what it sees, a set at a time."""
-    heard = torch.zeros_like(mask)
+    reached = torch.zeros_like(mask)
     for token in range(len(mask)):
         known = {token}
         for _ in range(n_layers):
             known |= {key for query in known for key in mask[query].nonzero()[:, 0].tolist()}
-        heard[token, list(known)] = True
-    return heard
+        reached[token, list(known)] = True
+    return reached
 
 
 def fields_by_power(mask, n_layers):

@@ -53,8 +53,8 @@ def test_a_frame_holds_what_the_model_writes_and_looks_at(explorer):
         if "weights" in frame:
             torch.testing.assert_close(frame["context"][:, 0], frame["weights"] @ encoded)
             if right(model, [date]):  # then it was told the same signs as in training
-                told = attention_of(model, [date])[0, 0]
-                torch.testing.assert_close(frame["weights"], told, rtol=1e-5, atol=1e-6)
+                expected = attention_of(model, [date])[0, 0]
+                torch.testing.assert_close(frame["weights"], expected, rtol=1e-5, atol=1e-6)
         else:
             half = encoded.shape[1] // 2
             last = torch.cat((encoded[-1, :half], encoded[0, half:]))

@@ -20,7 +20,7 @@ def explorer():
 def test_its_parts_are_what_torch_counts(explorer, d_model, n_heads, n):
     """On the meta device, whose tensors hold no numbers: at n = 131,072 too."""
     held = frame(explorer, d_model=str(d_model), n_heads=str(n_heads))
-    parts, kept = (
+    parts, cached = (
         stored(explorer, held[name])[LENGTHS.index(n), :, 0] for name in ("parts", "held")
     )
     with torch.device("meta"):
@@ -28,7 +28,7 @@ def test_its_parts_are_what_torch_counts(explorer, d_model, n_heads, n):
         with FlopCounterMode(display=False) as counter:
             _, weights = layer(x)
     assert 2 * parts.double().sum().item() * 1e6 == pytest.approx(counter.get_total_flops())
-    assert kept.tolist() == pytest.approx([2 * n * d_model / 1e6, weights.numel() / 1e6])
+    assert cached.tolist() == pytest.approx([2 * n * d_model / 1e6, weights.numel() / 1e6])
 
 
 def test_its_shares_sum_to_one_and_are_those_of_its_parts(explorer):

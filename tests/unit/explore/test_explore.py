@@ -59,8 +59,10 @@ def test_who_and_whom_takes_a_sentence():
 
 @pytest.mark.parametrize("make", [who_and_whom_explorer, training_explorer, layer_explorer])
 def test_a_sentence_without_a_verb_is_refused(make):
-    told = "sentence has no verb that the model knows: 'the old queen'; it knows chased, .*: write"
-    with pytest.raises(ValueError, match=told):
+    message = (
+        "sentence has no verb that the model knows: 'the old queen'; it knows chased, .*: write"
+    )
+    with pytest.raises(ValueError, match=message):
         make("the old queen")
 
 

@@ -59,8 +59,8 @@ def test_its_talk_is_asked_at_each_place(explorer, scheme):
 
 def test_its_shares_of_right_answers_are_measured(explorer):
     held = frame(explorer, scheme="rotary")
-    told = dict(zip(held["lengths"], stored(explorer, held["accuracy"])[0].tolist(), strict=True))
-    assert told[64] == pytest.approx(
+    shares = dict(zip(held["lengths"], stored(explorer, held["accuracy"])[0].tolist(), strict=True))
+    assert shares[64] == pytest.approx(
         accuracy(last_speaker.load("rotary"), new_talks(64)), abs=0.003
     )
 

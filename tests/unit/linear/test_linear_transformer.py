@@ -11,7 +11,7 @@ from attention.linear.linear_transformer import (
 )
 from attention.linear.performer import performer_attention
 from attention.linear.random_features import random_feature_attention
-from tests.unit.cases import assert_close, gradients
+from tests.unit.cases import assert_close, assert_gradients_close
 from tests.unit.sparse.cases import paddings, qkv
 
 
@@ -41,9 +41,7 @@ def test_it_equals_a_double_loop(seq, chunk, padding, causal):
     output = linear_attention(*inputs, padding, causal=causal, chunk=chunk)
     expected = in_a_double_loop(*inputs, keeps, causal)
     assert_close(output, expected)
-    ours, theirs = gradients([output], inputs), gradients([expected], inputs)
-    for actual, wanted in zip(ours, theirs, strict=True):
-        assert_close(actual, wanted)
+    assert_gradients_close(output, expected, inputs)
     if padding is not None and not padding.any():
         assert not output.any()
 
@@ -61,9 +59,7 @@ def test_token_by_token_equals_chunk_by_chunk(seq, chunk):
         linear_attention(*inputs, causal=True, chunk=chunk),
     )
     assert_close(output, together)
-    ours, theirs = gradients([output], inputs), gradients([together], inputs)
-    for actual, wanted in zip(ours, theirs, strict=True):
-        assert_close(actual, wanted)
+    assert_gradients_close(output, together, inputs)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])

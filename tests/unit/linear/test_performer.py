@@ -1,5 +1,4 @@
 import math
-import re
 
 import pytest
 import torch
@@ -19,8 +18,9 @@ from attention.linear.performer import (
     performer_attention,
     positive_features,
 )
-from tests.unit.cases import assert_close, gradients, randomise
+from tests.unit.cases import assert_close, assert_gradients_close, randomise
 from tests.unit.linear.test_feature_maps import quadratic_form
+from tests.unit.refusals import refusals
 from tests.unit.sparse.cases import LargestTensor, paddings, qkv
 
 D_KEY, DRAWS = 8, 20_000
@@ -110,9 +110,7 @@ def test_it_equals_the_quadratic_form_of_its_features(padding, causal):
     expected = quadratic_form(query, key, inputs[2], mask if padding is None else mask * padding)
     output = performer_attention(*inputs[:3], projection, padding, causal=causal)
     assert_close(output, expected)
-    ours, theirs = gradients([output], inputs), gradients([expected], inputs)
-    for actual, wanted in zip(ours, theirs, strict=True):
-        assert_close(actual, wanted)
+    assert_gradients_close(output, expected, inputs)
 
 
 def test_it_approaches_softmax_attention():
@@ -288,11 +286,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.usefixtures("as_a_reader")
-@pytest.mark.parametrize(("call", "says"), REFUSED.values(), ids=REFUSED)
-def test_bad_input_is_refused(call, says):
-    with pytest.raises(ValueError, match=f"^{re.escape(says)}$"):
-        call()
+test_bad_input_is_refused = refusals(REFUSED, whole=True)
 
 
 @pytest.mark.parametrize(("length", "least", "most"), [(1.0, 2, 8), (0.5, 0.3, 1), (0.25, 0, 0.1)])

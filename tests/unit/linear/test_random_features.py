@@ -6,7 +6,7 @@ from torch.nn import functional as F
 
 from attention import causal_mask, scaled_dot_product_attention
 from attention.linear.random_features import fourier_features, random_feature_attention
-from tests.unit.cases import assert_close, gradients
+from tests.unit.cases import assert_close, assert_gradients_close, gradients
 from tests.unit.linear.test_feature_maps import quadratic_form
 from tests.unit.sparse.cases import paddings, qkv
 
@@ -56,9 +56,7 @@ def test_it_equals_the_quadratic_form_of_its_features(padding, causal):
     expected = quadratic_form(query, key, inputs[2], mask if padding is None else mask * padding)
     output = random_feature_attention(*inputs, projection, padding, causal=causal, scale=0.5)
     assert_close(output, expected)
-    ours, theirs = gradients([output], inputs), gradients([expected], inputs)
-    for actual, wanted in zip(ours, theirs, strict=True):
-        assert_close(actual, wanted)
+    assert_gradients_close(output, expected, inputs)
 
 
 @pytest.mark.parametrize("scale", [1.0, 3.0])

@@ -1,11 +1,10 @@
-import re
-
 import pytest
 import torch
 
 from attention import SinusoidalPositionalEncoding
 from attention.positions.learned import LearnedPositions
 from tests.unit.cases import assert_close, gradients
+from tests.unit.refusals import refusals
 
 
 def test_it_adds_the_row_of_each_position_and_learns_it():
@@ -75,12 +74,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.usefixtures("as_a_reader")
-@pytest.mark.parametrize("name", REFUSED)
-def test_bad_input_is_refused_with_a_reason(name):
-    call, error, message = REFUSED[name]
-    with pytest.raises(error, match=re.escape(message)):
-        call()
+test_bad_input_is_refused_with_a_reason = refusals(REFUSED)
 
 
 def test_repr():

@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from attention import MultiHeadAttention, causal_mask, padding_mask, split_heads
 from attention.positions.linear_bias import LinearBias
-from tests.unit.cases import assert_close, gradients
+from tests.unit.cases import assert_close, assert_gradients_close
 from tests.unit.transformer.torchs_layers import IDS, randomised, vectors
 
 LENGTHS = [(6, 6), (2, 6), (1, 6), (6, 2)]
@@ -102,10 +102,7 @@ def test_it_equals_torchs_function_under_a_float_mask(
     expected = attention.w_o(attended.transpose(1, 2).flatten(2))
     assert_close(output, expected)
     inputs = [x, y, *attention.parameters()]
-    for actual, wanted in zip(
-        gradients([output], inputs), gradients([expected], inputs), strict=True
-    ):
-        assert_close(actual, wanted)
+    assert_gradients_close(output, expected, inputs)
 
 
 def test_without_scores_a_head_prefers_what_is_near():

@@ -1,6 +1,5 @@
 import copy
 import math
-import re
 
 import pytest
 import torch
@@ -10,7 +9,8 @@ from torch.nn import functional as F
 from attention import Encoder, MultiHeadAttention, causal_mask, padding_mask
 from attention.positions import rotary
 from attention.positions.rotary import Rotary
-from tests.unit.cases import ULPS_OF_GRADIENTS, assert_close, gradients
+from tests.unit.cases import ULPS_OF_GRADIENTS, assert_close, assert_gradients_close, gradients
+from tests.unit.refusals import refusals
 from tests.unit.transformer.torchs_layers import IDS, randomised, vectors
 
 LENGTHS = [(6, 6), (2, 6), (1, 6), (6, 2), (1, 1)]
@@ -201,9 +201,7 @@ def test_an_encoder_equals_torchs_functions_in_values_and_gradients(mask, halves
     assert not torch.allclose(output, plain)
     assert_close(output, expected)
     inputs = [x, *encoder.parameters()]
-    ours, theirs = gradients([output], inputs), gradients([expected], inputs)
-    for actual, wanted in zip(ours, theirs, strict=True):
-        assert_close(actual, wanted)
+    assert_gradients_close(output, expected, inputs)
 
 
 def test_it_holds_nothing_to_learn_and_comes_back_from_the_meta_device():
@@ -240,9 +238,4 @@ REFUSED = {
 }
 
 
-@pytest.mark.usefixtures("as_a_reader")
-@pytest.mark.parametrize("name", REFUSED)
-def test_bad_input_is_refused_with_a_reason(name):
-    call, message = REFUSED[name]
-    with pytest.raises(ValueError, match=re.escape(message)):
-        call()
+test_bad_input_is_refused_with_a_reason = refusals(REFUSED)

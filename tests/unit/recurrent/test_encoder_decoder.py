@@ -1,13 +1,12 @@
 """The encoder and both decoders against plain loops with the gates of a GRU written out."""
 
-import re
-
 import pytest
 import torch
 
 from attention import padding_mask
 from attention.recurrent.encoder_decoder import BahdanauDecoder, BidirectionalEncoder, LuongDecoder
-from tests.unit.cases import assert_close, gradients, randomise
+from tests.unit.cases import assert_close, assert_gradients_close, gradients, randomise
+from tests.unit.refusals import refusals
 
 VOCAB, D_EMBEDDING, KEY_DIM, HIDDEN, START, END = 7, 3, 6, 4, 5, 6
 TOKENS = torch.tensor([[5, 1, 4, 2], [5, 3, 3, 1]])
@@ -84,10 +83,7 @@ def test_the_encoder_equals_a_plain_loop_in_values_and_gradients():
     ours, theirs = module(SOURCE), read_in_a_loop(module, SOURCE)
     assert_close(ours, theirs)
     wanted = list(module.parameters())
-    for actual, expected in zip(
-        gradients([ours], wanted), gradients([theirs], wanted), strict=True
-    ):
-        assert_close(actual, expected)
+    assert_gradients_close(ours, theirs, wanted)
 
 
 def test_padding_changes_no_state():
@@ -347,12 +343,7 @@ for module in (DECODER, LuongDecoder(7, 3, 6, 4)):
     }
 
 
-@pytest.mark.usefixtures("as_a_reader")
-@pytest.mark.parametrize("name", REFUSED)
-def test_bad_input_is_refused_with_a_reason(name):
-    call, message = REFUSED[name]
-    with pytest.raises(ValueError, match=re.escape(message)):
-        call()
+test_bad_input_is_refused_with_a_reason = refusals(REFUSED)
 
 
 def with_another_pad_id(module, ids):

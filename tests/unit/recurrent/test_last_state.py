@@ -5,7 +5,7 @@ import torch
 
 from attention import padding_mask
 from attention.recurrent.last_state import LastStateDecoder
-from tests.unit.cases import assert_close, gradients, randomise
+from tests.unit.cases import assert_close, assert_gradients_close, randomise
 
 VOCAB, D_EMBEDDING, KEY_DIM, HIDDEN = 7, 3, 6, 4
 TOKENS = torch.tensor([[5, 1, 4, 2], [5, 3, 3, 1]])
@@ -54,10 +54,7 @@ def test_it_equals_a_plain_loop_in_values_and_gradients(mask, last):
     assert_close(ours, theirs)
     assert weights.shape == (2, 4, 5) and not weights.any()
     wanted = [states, *module.parameters()]
-    for actual, expected in zip(
-        gradients([ours], wanted), gradients([theirs], wanted), strict=True
-    ):
-        assert_close(actual, expected)
+    assert_gradients_close(ours, theirs, wanted)
 
 
 def test_nothing_but_the_last_states_reaches_it():

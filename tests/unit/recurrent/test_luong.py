@@ -1,5 +1,4 @@
 import math
-import re
 
 import pytest
 import torch
@@ -8,6 +7,7 @@ from hypothesis import given, settings
 from attention.recurrent.luong import LuongAttention
 from tests.unit.cases import randomise
 from tests.unit.recurrent.luong_cases import SCORES, compare, double_loop, everywhere, inputs
+from tests.unit.refusals import refusals
 
 
 @settings(max_examples=60)
@@ -85,9 +85,4 @@ REFUSED = {
 }
 
 
-@pytest.mark.usefixtures("as_a_reader")
-@pytest.mark.parametrize("name", REFUSED)
-def test_bad_input_is_refused_with_a_reason(name):
-    call, message = REFUSED[name]
-    with pytest.raises(ValueError, match=re.escape(message)):
-        call()
+test_bad_input_is_refused_with_a_reason = refusals(REFUSED)

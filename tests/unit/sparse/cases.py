@@ -1,6 +1,7 @@
 """What the tests of all sparse computations compare with and measure."""
 
 from collections.abc import Callable
+from typing import Any
 from unittest import mock
 
 import torch
@@ -9,7 +10,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from attention import scaled_dot_product_attention
-from tests.unit.cases import assert_close, gradients
+from tests.unit.cases import assert_close, assert_gradients_close
+
+# A mask with a row for each query of `zeros`.
+EACH_QUERYS_OWN = torch.ones(6, 6, dtype=torch.bool)
 
 
 def qkv(seq: int, *, batch: int = 2, heads: int = 2, seed: int = 0) -> list[Tensor]:
@@ -19,6 +23,11 @@ def qkv(seq: int, *, batch: int = 2, heads: int = 2, seed: int = 0) -> list[Tens
         torch.randn(batch, heads, seq, width, dtype=torch.float64, generator=rng).requires_grad_()
         for width in (3, 3, 4)
     ]
+
+
+def zeros(**change) -> dict[str, Any]:
+    """Query, key and value of six tokens, and what is changed of them or given besides."""
+    return {name: torch.zeros(1, 1, 6, 2) for name in ("query", "key", "value")} | change
 
 
 def paddings(seq: int, *, batch: int = 2, heads: int = 2) -> dict[str, Tensor | None]:
@@ -53,10 +62,7 @@ def assert_equals_dense(attend: Callable, pattern: Tensor, inputs: list[Tensor],
     for numbers in (1, 200):
         with torch.no_grad(), mock.patch("attention.sparse.blocks.NUMBERS_AT_ONCE", numbers):
             assert_close(attend(*inputs, padding), expected)
-    for ours, theirs in zip(
-        gradients([output], inputs), gradients([expected], inputs), strict=True
-    ):
-        assert_close(ours, theirs)
+    assert_gradients_close(output, expected, inputs)
     assert all(torch.equal(x, y) for x, y in zip(inputs, before, strict=True))
 
 

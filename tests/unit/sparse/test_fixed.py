@@ -1,10 +1,17 @@
-import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from attention.sparse.fixed import fixed_attention, fixed_mask
-from tests.unit.sparse.cases import assert_equals_dense, largest_tensor, paddings, qkv
+from tests.unit.refusals import refusals
+from tests.unit.sparse.cases import (
+    EACH_QUERYS_OWN,
+    assert_equals_dense,
+    largest_tensor,
+    paddings,
+    qkv,
+    zeros,
+)
 
 
 @given(st.integers(1, 14), st.integers(1, 16), st.data())
@@ -39,31 +46,23 @@ def test_no_tensor_of_query_times_key_numbers_is_made():
     assert largest <= 1024 * (32 + 2 * 32)
 
 
-@pytest.mark.usefixtures("as_a_reader")
-@pytest.mark.parametrize(
-    ("change", "words"),
+test_bad_input = refusals(
     [
-        ({"summary": 3}, "summary=3 keys do not fit in a row of stride=2 keys"),
-        ({"query": torch.zeros(1, 1, 5, 2)}, "fixed attention is self-attention"),
-        ({"mask": torch.ones(6, 6, dtype=torch.bool)}, "fixed attention can leave out keys"),
-    ],
+        (
+            lambda: fixed_attention(**zeros(stride=2, summary=3)),
+            "summary=3 keys do not fit in a row of stride=2 keys",
+        ),
+        (
+            lambda: fixed_attention(**zeros(stride=2, query=torch.zeros(1, 1, 5, 2))),
+            "fixed attention is self-attention",
+        ),
+        (
+            lambda: fixed_attention(**zeros(stride=2, mask=EACH_QUERYS_OWN)),
+            "fixed attention can leave out keys",
+        ),
+        (lambda: fixed_mask(0, 2, 1), "seq must be at least 1, got 0"),
+        (lambda: fixed_mask(6, 0, 1), "stride must be at least 1, got 0"),
+        (lambda: fixed_mask(6, 2, 0), "summary must be at least 1, got 0"),
+        (lambda: fixed_mask(6, 2, 3), "summary=3 keys do not fit in a row of stride=2 keys"),
+    ]
 )
-def test_bad_input(change, words):
-    inputs = {name: torch.zeros(1, 1, 6, 2) for name in ("query", "key", "value")}
-    with pytest.raises(ValueError, match=words):
-        fixed_attention(**(inputs | {"stride": 2} | change))
-
-
-@pytest.mark.usefixtures("as_a_reader")
-@pytest.mark.parametrize(
-    ("sizes", "words"),
-    [
-        ((0, 2, 1), "seq must be at least 1, got 0"),
-        ((6, 0, 1), "stride must be at least 1, got 0"),
-        ((6, 2, 0), "summary must be at least 1, got 0"),
-        ((6, 2, 3), "summary=3 keys do not fit in a row of stride=2 keys"),
-    ],
-)
-def test_bad_sizes_of_the_mask(sizes, words):
-    with pytest.raises(ValueError, match=words):
-        fixed_mask(*sizes)

@@ -1,10 +1,10 @@
-import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from attention.sparse.global_tokens import global_mask
 from attention.sparse.union import sparse_attention
+from tests.unit.refusals import refusals
 from tests.unit.sparse.cases import in_a_loop
 
 
@@ -30,16 +30,15 @@ def test_the_mask_is_made_where_it_is_wanted():
     assert global_mask(3, [0], causal=True, device="meta").is_meta
 
 
-@pytest.mark.usefixtures("as_a_reader")
-@pytest.mark.parametrize(
-    ("seq", "positions", "error", "words"),
+test_bad_input = refusals(
     [
-        (4, [4], ValueError, "position 4, and 4 tokens end at 3"),
-        (4, [-1], ValueError, "a position in global_tokens must be at least 0, got -1"),
-        (4, [0.0], TypeError, "a position in global_tokens must be an int, got 0.0"),
-        (0, [0], ValueError, "seq must be at least 1, got 0"),
-    ],
+        (lambda: global_mask(4, [4]), "global_tokens has position 4, and 4 tokens end at 3"),
+        (lambda: global_mask(4, [-1]), "a position in global_tokens must be at least 0, got -1"),
+        (
+            lambda: global_mask(4, [0.0]),
+            TypeError,
+            "a position in global_tokens must be an int, got 0.0",
+        ),
+        (lambda: global_mask(0, [0]), "seq must be at least 1, got 0"),
+    ]
 )
-def test_bad_input(seq, positions, error, words):
-    with pytest.raises(error, match=words):
-        global_mask(seq, positions)

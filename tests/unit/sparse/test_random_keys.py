@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attention.sparse.random_keys import draw_random_keys, random_mask
+from tests.unit.refusals import refusals
 from tests.unit.sparse.cases import in_a_loop
 
 
@@ -68,17 +69,12 @@ def test_other_random_keys_are_refused(change, error, words):
     assert "draw_random_keys(6, …, block=2) makes them" in str(caught.value)
 
 
-@pytest.mark.usefixtures("as_a_reader")
-@pytest.mark.parametrize(
-    ("call", "words"),
+test_bad_input = refusals(
     [
         (lambda: draw_random_keys(0, 1, block=1), "seq must be at least 1"),
         (lambda: draw_random_keys(4, 0, block=1), "n_random must be at least 1"),
         (lambda: draw_random_keys(4, 1, block=0), "block must be at least 1"),
         (lambda: random_mask(0, DRAWN, block=2), "seq must be at least 1"),
         (lambda: random_mask(6, DRAWN, block=0), "block must be at least 1"),
-    ],
+    ]
 )
-def test_bad_input(call, words):
-    with pytest.raises(ValueError, match=words):
-        call()

@@ -1,5 +1,4 @@
 import math
-import re
 
 import pytest
 import torch
@@ -10,7 +9,8 @@ from attention.sparse.global_tokens import global_mask
 from attention.sparse.sinks import sink_mask
 from attention.sparse.union import sparse_attention
 from attention.sparse.window import sliding_window_mask
-from tests.unit.cases import assert_close, gradients
+from tests.unit.cases import assert_close, assert_gradients_close
+from tests.unit.refusals import refusals
 from tests.unit.sparse.cases import (
     assert_equals_dense,
     in_a_loop,
@@ -89,10 +89,7 @@ def test_sparse_attention_equals_a_loop_over_queries(seq, window, n_sinks):
     )
     expected = by_the_formula(*inputs, window, n_sinks)
     assert_close(output, expected)
-    for ours, theirs in zip(
-        gradients([output], inputs), gradients([expected], inputs), strict=True
-    ):
-        assert_close(ours, theirs)
+    assert_gradients_close(output, expected, inputs)
 
 
 def with_sinks(*inputs):
@@ -125,9 +122,4 @@ REFUSED = {
 }
 
 
-@pytest.mark.usefixtures("as_a_reader")
-@pytest.mark.parametrize("name", REFUSED)
-def test_bad_input_is_refused_with_a_reason(name):
-    call, error, message = REFUSED[name]
-    with pytest.raises(error, match=re.escape(message)):
-        call()
+test_bad_input_is_refused_with_a_reason = refusals(REFUSED)

@@ -11,6 +11,7 @@ from attention.trained.head_scores import (
     induction_score,
     previous_token_score,
 )
+from tests.unit.refusals import refusals
 
 IDS = torch.tensor([[5, 7, 5, 5, 9, 7]])
 
@@ -110,9 +111,7 @@ def test_scores_have_the_gradient_of_their_mean():
 WEIGHTS = torch.full((2, 3, 4, 4), 0.25)
 
 
-@pytest.mark.usefixtures("as_a_reader")
-@pytest.mark.parametrize(
-    ("call", "error", "words"),
+test_bad_input = refusals(
     [
         (
             lambda: aligned_score(WEIGHTS, torch.ones(2, 4, 4)),
@@ -127,7 +126,8 @@ WEIGHTS = torch.full((2, 3, 4, 4), 0.25)
         (
             lambda: aligned_score(WEIGHTS, torch.ones(4, 4, dtype=torch.bool)),
             ValueError,
-            r"pattern must have shape \(batch, query, key\) = \(2, 4, 4\), .* got \(4, 4\)",
+            "pattern must have shape (batch, query, key) = (2, 4, 4), "
+            "as weights (2, 3, 4, 4) have, got (4, 4)",
         ),
         (
             lambda: aligned_score(WEIGHTS, torch.zeros(2, 4, 4, dtype=torch.bool)),
@@ -137,11 +137,12 @@ WEIGHTS = torch.full((2, 3, 4, 4), 0.25)
         (
             lambda: aligned_score(WEIGHTS[0], torch.ones(3, 4, 4, dtype=torch.bool)),
             ValueError,
-            r"weights must have shape \(batch, heads, query, key\), got 3 dimensions",
+            "weights must have shape (batch, heads, query, key), got 3 dimensions",
         ),
         (
             lambda: previous_token_score(WEIGHTS[..., :3]),
             ValueError,
+            "weights must be those of self-attention, "
             "as many queries as keys, got 4 queries and 3 keys",
         ),
         (
@@ -152,7 +153,8 @@ WEIGHTS = torch.full((2, 3, 4, 4), 0.25)
         (
             lambda: induction_score(WEIGHTS, torch.ones(2, 3, dtype=torch.int64)),
             ValueError,
-            r"token_ids must have shape \(batch, key\) = \(2, 4\), .* got \(2, 3\)",
+            "token_ids must have shape (batch, key) = (2, 4), "
+            "as weights (2, 3, 4, 4) have, got (2, 3)",
         ),
         (
             lambda: duplicate_token_score(WEIGHTS, torch.arange(8).reshape(2, 4)),
@@ -164,8 +166,5 @@ WEIGHTS = torch.full((2, 3, 4, 4), 0.25)
             TypeError,
             "token_ids must be int64",
         ),
-    ],
+    ]
 )
-def test_bad_input(call, error, words):
-    with pytest.raises(error, match=words):
-        call()

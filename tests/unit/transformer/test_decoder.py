@@ -1,5 +1,3 @@
-import re
-
 import pytest
 import torch
 from torch import nn
@@ -8,6 +6,7 @@ from torch.nn import functional as F
 from attention import causal_mask, padding_mask
 from attention.transformer.decoder import Decoder, DecoderLayer
 from tests.unit.cases import assert_close, gradients
+from tests.unit.refusals import refusals
 from tests.unit.transformer.torchs_layers import BAND, IDS, ORDERS, compare, randomised, vectors
 
 TARGET = torch.tensor([[1, 2, 3, 4, 5], [6, 7, 0, 0, 0]])
@@ -162,9 +161,4 @@ REFUSED = {
 }
 
 
-@pytest.mark.usefixtures("as_a_reader")
-@pytest.mark.parametrize("name", REFUSED)
-def test_bad_input_is_refused_with_a_reason(name):
-    call, error, message = REFUSED[name]
-    with pytest.raises(error, match=re.escape(message)):
-        call()
+test_bad_input_is_refused_with_a_reason = refusals(REFUSED)

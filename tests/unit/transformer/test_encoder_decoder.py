@@ -1,5 +1,3 @@
-import re
-
 import pytest
 import torch
 from torch import nn
@@ -10,6 +8,7 @@ from attention.transformer.encoder import Encoder, EncoderLayer
 from attention.transformer.encoder_decoder import EncoderDecoder
 from attention.transformer.feed_forward import FeedForward
 from tests.unit.cases import assert_close
+from tests.unit.refusals import refusals
 from tests.unit.transformer.torchs_layers import IDS, compare, randomised
 
 TARGET = torch.tensor([[1, 2, 3, 4, 5], [6, 7, 0, 0, 0]])
@@ -140,12 +139,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.usefixtures("as_a_reader")
-@pytest.mark.parametrize("name", REFUSED)
-def test_bad_input_is_refused_with_a_reason(name):
-    call, message = REFUSED[name]
-    with pytest.raises(ValueError, match=re.escape(message)):
-        call()
+test_bad_input_is_refused_with_a_reason = refusals(REFUSED)
 
 
 SIZES = {"d_model": 8, "n_heads": 2, "d_ff": 16}

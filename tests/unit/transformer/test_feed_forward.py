@@ -1,12 +1,10 @@
-import re
-
-import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
 
 from attention.transformer.feed_forward import FeedForward
-from tests.unit.cases import assert_close, gradients
+from tests.unit.cases import assert_close, assert_gradients_close
+from tests.unit.refusals import refusals
 from tests.unit.transformer.torchs_layers import randomised, vectors
 
 
@@ -26,9 +24,7 @@ def test_equals_the_formula_token_by_token():
         output, expected = module(x), torch.stack(rows).unflatten(0, (2, 3))
         assert_close(output, expected)
         wanted = [x, *module.parameters()]
-        pairs = zip(gradients([output], wanted), gradients([expected], wanted), strict=True)
-        for actual, gradient in pairs:
-            assert_close(actual, gradient)
+        assert_gradients_close(output, expected, wanted)
 
 
 def test_dropout_acts_in_between_in_training_only():
@@ -66,12 +62,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.usefixtures("as_a_reader")
-@pytest.mark.parametrize("name", REFUSED)
-def test_bad_input_is_refused_with_a_reason(name):
-    call, error, message = REFUSED[name]
-    with pytest.raises(error, match=re.escape(message)):
-        call()
+test_bad_input_is_refused_with_a_reason = refusals(REFUSED)
 
 
 def test_a_module_can_be_the_activation():

@@ -1,5 +1,3 @@
-import re
-
 import pytest
 import torch
 from torch.nn import functional as F
@@ -7,7 +5,8 @@ from torch.nn import functional as F
 from attention import Encoder, MultiHeadAttention, padding_mask
 from attention.positions.rotary import Rotary
 from attention.transformer.qk_norm import QKNorm, QKSequential
-from tests.unit.cases import ULPS_OF_GRADIENTS, assert_close, gradients
+from tests.unit.cases import ULPS_OF_GRADIENTS, assert_close, assert_gradients_close, gradients
+from tests.unit.refusals import refusals
 from tests.unit.transformer.torchs_layers import IDS, randomised, vectors
 
 EPS = 1e-6
@@ -76,10 +75,7 @@ def test_in_an_encoder_it_equals_torchs_functions_in_values_and_gradients(need_w
     assert_close(output, expected)
     inputs = [x, *encoder.parameters()]
     assert sum("transform" in name for name, _ in encoder.named_parameters()) == 4
-    for actual, wanted in zip(
-        gradients([output], inputs), gradients([expected], inputs), strict=True
-    ):
-        assert_close(actual, wanted)
+    assert_gradients_close(output, expected, inputs)
 
 
 def scores_of_one_pair(transform):
@@ -149,12 +145,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.usefixtures("as_a_reader")
-@pytest.mark.parametrize("name", REFUSED)
-def test_bad_input_is_refused_with_a_reason(name):
-    call, message = REFUSED[name]
-    with pytest.raises(ValueError, match=re.escape(message)):
-        call()
+test_bad_input_is_refused_with_a_reason = refusals(REFUSED)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])

@@ -1,8 +1,6 @@
 """Induction: its sequences, its stored models and what their heads do, and a training."""
 
 import math
-import subprocess
-import sys
 
 import pytest
 import torch
@@ -17,7 +15,6 @@ from attention.trained.head_scores import (
 from attention.trained.induction import (
     LAYERS,
     LENGTH,
-    WEIGHTS,
     AttentionOnly,
     accuracy,
     draw_sequences,
@@ -28,6 +25,7 @@ from attention.trained.induction import (
     without_head,
 )
 from attention.trained.induction.data import LONGEST, SHORTEST
+from tests.unit.refusals import refusals
 
 NEW = new_sequences()
 FEW = new_sequences(200)
@@ -60,14 +58,6 @@ def test_only_one_part_comes_twice_and_the_next_token_is_known_in_its_second_cop
 
 def generator(seed):
     return torch.Generator().manual_seed(seed)
-
-
-def test_the_same_seed_draws_the_same_sequences():
-    for one, other in zip(
-        draw_sequences(9, generator(3)), draw_sequences(9, generator(3)), strict=True
-    ):
-        assert torch.equal(one, other)
-    assert not torch.equal(new_sequences(9).token_ids, draw_sequences(9, generator(3)).token_ids)
 
 
 @pytest.mark.parametrize("n_layers", LAYERS)
@@ -206,39 +196,7 @@ def test_the_induction_heads_read_what_the_previous_token_head_writes():
     assert ((score[1 - previous] - mean).abs() < 2 * deviation).all()
 
 
-@pytest.mark.slow
-def test_two_layers_learn_it_from_scratch():
-    """In a process without the signature checks, which would take most of the time."""
-    train_one = """
-import torch
-from attention.trained.induction import accuracy, new_sequences, train
-torch.set_num_threads(1)
-print(accuracy(train(2, seed=0, steps=500), new_sequences(1000)))
-"""
-    run = subprocess.run(
-        [sys.executable, "-c", train_one], capture_output=True, text=True, check=True
-    )
-    assert float(run.stdout) > 0.95
-
-
-def test_training_is_the_same_for_the_same_seed_and_leaves_the_callers_random_numbers_alone():
-    torch.manual_seed(3)
-    expected = torch.rand(2)
-    torch.manual_seed(3)
-    one, other = (train(1, seed=5, steps=2).state_dict() for _ in range(2))
-    assert torch.equal(torch.rand(2), expected)
-    for name, tensor in one.items():
-        assert torch.equal(tensor, other[name])
-        assert torch.equal(tensor, tensor.half().float()), "as they are stored"
-
-
-def test_the_stored_files_are_small():
-    assert sum(path.stat().st_size for path in WEIGHTS.iterdir()) < 50_000
-
-
-@pytest.mark.usefixtures("as_a_reader")
-@pytest.mark.parametrize(
-    ("call", "words"),
+test_bad_input = refusals(
     [
         (lambda: induction.load(3), "no weights are stored for n_layers=3; it can be 1 or 2"),
         (lambda: AttentionOnly(0), "n_layers must be at least 1, got 0"),
@@ -251,8 +209,5 @@ def test_the_stored_files_are_small():
             lambda: k_composition(MultiHeadAttention(4, 2), MultiHeadAttention(8, 2)),
             "first and second must have one d_model, got 4 and 8",
         ),
-    ],
+    ]
 )
-def test_bad_input(call, words):
-    with pytest.raises(ValueError, match=words):
-        call()

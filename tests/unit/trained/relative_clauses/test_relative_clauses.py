@@ -4,8 +4,6 @@ import functools
 import itertools
 import math
 import random
-import subprocess
-import sys
 
 import pytest
 import torch
@@ -21,7 +19,6 @@ from attention.trained.relative_clauses import (
     LONGEST,
     NO_VERB,
     VOCABULARY,
-    WEIGHTS,
     Clauses,
     RelativeClauses,
     Verb,
@@ -33,6 +30,7 @@ from attention.trained.relative_clauses import (
 )
 from attention.trained.relative_clauses.model import D_FF
 from attention.trained.who_and_whom import ADJECTIVES, NOUNS, PARTICIPLES, VERBS
+from tests.unit.refusals import refusals
 
 RNG = random.Random(1)
 DRAWN = [draw_clauses(RNG) for _ in range(2000)]
@@ -143,8 +141,8 @@ def test_the_model_is_torchs_encoder_between_embedding_and_read_out():
     x = model.embedding.table.weight[ids] * math.sqrt(32) + sines_and_cosines(ids.shape[1], 32)
     rows = torchs(x, src_key_padding_mask=ids == 0)
     answer, words = model(ids), ids != 0
-    for read_out, logits in ((model.to_who, answer.who), (model.to_whom, answer.whom)):
-        expected = rows @ read_out.weight.T + read_out.bias
+    for readout, logits in ((model.to_who, answer.who), (model.to_whom, answer.whom)):
+        expected = rows @ readout.weight.T + readout.bias
         torch.testing.assert_close(logits[words], expected[words], rtol=1e-5, atol=1e-5)
         gradients, wanted = (
             torch.autograd.grad(
@@ -213,7 +211,7 @@ def test_accuracy_by_kind_counts_verbs_of_which_both_answers_are_right():
 
 def test_the_answers_come_from_order_and_not_from_the_words():
     """The same words in the four orders, which say four different things."""
-    told = {
+    expected = {
         "the dog that the cat chased saw the bird": [("cat", "dog"), ("dog", "bird")],
         "the dog that chased the cat saw the bird": [("dog", "cat"), ("dog", "bird")],
         "the dog that was chased by the cat was seen by the bird": [
@@ -222,9 +220,9 @@ def test_the_answers_come_from_order_and_not_from_the_words():
         ],
         "the bird saw the dog that the cat chased": [("bird", "dog"), ("cat", "dog")],
     }
-    ids = VOCABULARY.encode_batch(told)
+    ids = VOCABULARY.encode_batch(expected)
     answer = relative_clauses.load(2)(ids)
-    for i, (text, answers) in enumerate(told.items()):
+    for i, (text, answers) in enumerate(expected.items()):
         places = [verb.place for verb in read_by_hand(text.split())]
         who, whom = (VOCABULARY.decode(x[i, places].argmax(-1)) for x in answer[:2])
         assert list(zip(who, whom, strict=True)) == answers
@@ -240,46 +238,13 @@ def test_the_verbs_look_at_their_nouns():
     assert max(aligned_score(layer, whom).max() for layer in weights) > 0.5
 
 
-@pytest.mark.slow
-def test_two_layers_learn_it_from_scratch():
-    """In a process without the signature checks, which would take most of the time.
-
-    After two fifths of the steps the half is not learned; without training it is nothing.
-    """
-    train_one = """
-import torch
-from attention.trained import relative_clauses
-from attention.trained.relative_clauses import accuracy_by_kind, new_clauses
-torch.set_num_threads(1)
-print(accuracy_by_kind(relative_clauses.train(2, seed=0, steps=1000), new_clauses(500))["all"])
-"""
-    run = subprocess.run(
-        [sys.executable, "-c", train_one], capture_output=True, text=True, check=True
-    )
-    assert float(run.stdout) > 0.25
-
-
-def test_training_is_the_same_for_the_same_seed_and_leaves_the_callers_random_numbers_alone():
-    torch.manual_seed(3)
-    expected = torch.rand(2)
-    torch.manual_seed(3)
-    one, other = (relative_clauses.train(1, seed=5, steps=2).state_dict() for _ in range(2))
-    assert torch.equal(torch.rand(2), expected)
-    for name, tensor in one.items():
-        assert torch.equal(tensor, other[name])
-        assert torch.equal(tensor, tensor.half().float()), "as they are stored"
-
-
-def test_the_stored_files_are_small():
-    assert sum(path.stat().st_size for path in WEIGHTS.iterdir()) < 110_000
-
-
-@pytest.mark.usefixtures("as_a_reader")
-def test_bad_input():
-    for call in (relative_clauses.load, RelativeClauses, relative_clauses.measured):
-        with pytest.raises(ValueError, match="n_layers must be 1 or 2, got 3"):
-            call(3)
-    with pytest.raises(ValueError, match="steps must be at least 1, got 0"):
-        relative_clauses.train(1, 0, steps=0)
-    with pytest.raises(ValueError, match="sentences hold no token at all"):
-        encode_clauses([Clauses([], [])])
+N_LAYERS = "n_layers must be 1 or 2, got 3"
+test_bad_input = refusals(
+    [
+        (lambda: relative_clauses.load(3), N_LAYERS),
+        (lambda: RelativeClauses(3), N_LAYERS),
+        (lambda: relative_clauses.measured(3), N_LAYERS),
+        (lambda: relative_clauses.train(1, 0, steps=0), "steps must be at least 1, got 0"),
+        (lambda: encode_clauses([Clauses([], [])]), "sentences hold no token at all"),
+    ]
+)
