@@ -60,6 +60,7 @@ def tiled_attention(
         takes up to about twice the time of torch's fused kernel: here each step on a tile is an
         operation of its own that writes its result to memory, where the kernel is one loop over
         a tile that stays in the processor's cache.
+        torch.export takes one length at a time: how many tiles are computed follows from it.
 
     Source:
         Milakov and Gimelshein 2018, §3, algorithm 3: softmax; Dao 2023 (FlashAttention-2), §3.1,

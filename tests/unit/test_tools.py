@@ -14,6 +14,7 @@ import pytest
 import torch
 from torch import nn
 
+import attention
 from attention import (
     EncoderDecoder,
     SinusoidalPositionalEncoding,
@@ -23,7 +24,7 @@ from attention import (
     scaled_dot_product_attention,
     tiled_attention,
 )
-from tests.unit.cases import assert_close
+from tests.unit.cases import ULPS_OF_GRADIENTS, assert_close
 from tests.unit.mechanisms import D_KEY, FUNCTIONS, HEADS, MODULES, N
 
 pytestmark = pytest.mark.usefixtures("as_a_reader")
@@ -80,6 +81,70 @@ def test_a_function_compiles_to_one_graph(unchecked, name):
     query, key, value = torch.randn(3, 2, HEADS, N, D_KEY)
     compiled = torch.compile(call, fullgraph=True, backend="eager")
     assert_close(compiled(query, key, value), call(query, key, value))
+
+
+def gradients_of(output, leaves):
+    """Those of a sum of squares; None where a leaf is not read."""
+    return torch.autograd.grad(output.square().sum(), leaves, allow_unused=True)
+
+
+def assert_alike(found, expected):
+    for one, other in zip(found, expected, strict=True):
+        assert (one is None) == (other is None)
+        if one is not None:
+            assert_close(one, other, ulps=ULPS_OF_GRADIENTS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ONE_GRAPH)
+def test_a_compiled_module_has_the_same_gradients(unchecked, name):
+    row = unchecked.MODULES[name]
+    module, inputs = row.make(), row.inputs(N)
+    leaves = [p for p in module.parameters() if p.requires_grad]
+    leaves += [x.requires_grad_() for x in inputs if x.is_floating_point()]
+    compiled = torch.compile(module, backend="aot_eager")
+    found, expected = (
+        gradients_of(row.output(each, *inputs), leaves) for each in (compiled, module)
+    )
+    assert_alike(found, expected)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_compiled_function_has_the_same_gradients(unchecked, name):
+    call = unchecked.FUNCTIONS[name].call
+    leaves = list(torch.randn(3, 2, HEADS, N, D_KEY).requires_grad_().unbind())
+    compiled = torch.compile(call, backend="aot_eager")
+    assert_alike(*(gradients_of(each(*leaves), leaves) for each in (compiled, call)))
+
+
+class Attends(nn.Module):
+    """A function as a module, which torch.export asks for."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, query, key, value):
+        return self.function(query, key, value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_is_exported_with_an_open_length_or_says_why_not(unchecked, name):
+    call = unchecked.FUNCTIONS[name].call
+    docstring = inspect.getdoc(getattr(attention, name.split(",")[0]))
+    length = torch.export.Dim("length", min=2, max=59)
+    shorter, longer = (list(torch.randn(3, 2, HEADS, n, D_KEY).unbind()) for n in (N, MORE))
+    try:
+        program = torch.export.export(
+            Attends(call), tuple(shorter), dynamic_shapes=({2: length},) * 3
+        )
+    except torch._dynamo.exc.UserError:
+        assert "torch.export takes one length at a time" in docstring
+    else:
+        assert "torch.export" not in docstring
+        assert_close(program.module()(*longer), call(*longer))
 
 
 @pytest.mark.slow

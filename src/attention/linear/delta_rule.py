@@ -87,6 +87,7 @@ def decayed_linear_attention(
         O(n · (chunk · (d_key + d_value) + d_key · d_value)) time, memory besides input and output
         O(chunk² + d_key · d_value); with gradients O(n · (chunk + d_key + d_value) + n / chunk ·
         d_key · d_value).
+        torch.export takes one length at a time: how many chunks are computed follows from it.
 
     Source:
         Sun et al. 2023, §2.1 (RetNet: chunks) and §2.2 (one α for each head); Dao and Gu 2024
@@ -152,6 +153,7 @@ def gated_delta_rule(
 
     Cost:
         As `decayed_linear_attention`, with up to three quarters more time.
+        torch.export takes one length at a time: how many chunks are computed follows from it.
 
     Source:
         Yang, Kautz and Hatamizadeh 2024, §3.1 and §3.3; Yang et al. 2024, §3 (without α); Schlag et
@@ -316,7 +318,8 @@ def carry_state(
         alpha, beta = (gate.expand(-1, -1, seq)[..., None] for gate in gates)
         if mask is not None:
             kept = kept_keys(key, mask)
-            key, alpha = key.masked_fill(~kept, 0.0), alpha.where(kept, 1.0)
+            key, value = (x.masked_fill(~kept, 0.0) for x in (key, value))
+            alpha, beta = alpha.where(kept, 1.0), beta.where(kept, 0.0)
         state = no_state(key, value) if state is None else state
         outputs = []
         for q, k, v, b, a in zip(
@@ -415,8 +418,10 @@ class GatedDeltaNetAttention(nn.Module):
         projected = (split(w(x), self.n_heads) for w in (self.w_q, self.w_k, self.w_v))
         q, k, v = (F.silu(to_float32(y)) for y in projected)
         beta = to_float32(self.w_beta(x)).sigmoid().mT
-        rate = to_float32(self.log_rate).exp()
-        alpha = (-rate * F.softplus(to_float32(self.w_alpha(x)))).exp().mT
+        rate = to_float32(self.log_rate).exp()[:, None]
+        # contiguous: softplus's gradient of a transposed tensor stops AOTAutograd's graph.
+        speed = F.softplus(to_float32(self.w_alpha(x)).mT.contiguous())
+        alpha = (-rate * speed).exp()
         output, _ = carry_state(of_length_1(q), of_length_1(k), v, beta, alpha, mask, None)
         return self.w_o(merge(output).to(x.dtype)), None
 

@@ -89,6 +89,7 @@ def kernel_attention(
         O(features · d_value) besides input and output; with gradients, O(n · (features + d_value)),
         and causal, O(n · chunk + n / chunk · features · d_value) more. float16 and bfloat16 are
         summed in float32, for which the inputs are copied.
+        torch.export takes one length at a time: how many chunks are computed follows from it.
 
     Source:
         Katharopoulos et al. 2020, §3.2 and §3.3; chunks: Hua et al. 2022.

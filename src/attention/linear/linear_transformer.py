@@ -102,6 +102,7 @@ def linear_attention(
         with gradients, see `kernel_attention`. Within a chunk a causal query sees the keys up to
         itself. Packages that leave out a query's own chunk save this work (up to a third of the
         time for short sequences), and the nearest keys.
+        torch.export takes one length at a time: how many chunks are computed follows from it.
 
     Source:
         Katharopoulos et al. 2020, §3.2 and §3.3.

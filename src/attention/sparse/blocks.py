@@ -122,6 +122,7 @@ def attend_in_blocks(
     Cost:
         O(seq · n_keys · d_key) time. O(seq · (n_keys + d_key)) memory, the first for `allowed`;
         with gradients, and on an accelerator, O(seq · n_keys · (1 + d_key / block)).
+        torch.export takes one length at a time: how many blocks are computed follows from it.
 
     Source:
         Zaheer et al. 2020 (BigBird), appendix D, for gathering keys block by block.

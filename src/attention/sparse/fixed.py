@@ -98,6 +98,7 @@ def fixed_attention(
     Cost:
         O(n · (stride + summary · n/stride) · d_key) time. A row gathers its keys once for all its
         queries: O(n · (stride + summary · n/stride) · (1 + d_key / stride)) memory.
+        torch.export takes one length at a time: how many rows are computed follows from it.
 
     Source:
         Child et al. 2019, §4.3; summary is the paper's c.

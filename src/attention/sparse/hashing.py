@@ -162,6 +162,7 @@ def lsh_attention(
         rounds are kept: O(n · r · (chunk_length + d_value)). A key that a query sees in several
         rounds counts once, for which all rounds' addresses are compared: a package that counts it
         once for each round takes half to two thirds of the time.
+        torch.export takes one length at a time: how many chunks are computed follows from it.
 
     Source:
         Kitaev et al. 2020, §2 and appendix A, equations 13 to 16. Where the paper lowers a token's

@@ -95,6 +95,7 @@ def strided_attention(
         O(n · (stride + n/stride) · d_key) time. O(n · d_key + stride² + (n/stride)²) memory, which
         is O(n · d_key) at stride ≈ √n; with gradients, and on an accelerator, O(n · (stride +
         n/stride + d_key)).
+        torch.export takes one length at a time: how many rows are computed follows from it.
 
     Source:
         Child et al. 2019, §4.3.

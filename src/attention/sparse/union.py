@@ -71,6 +71,7 @@ def sparse_attention(
     Cost:
         With k = window + global + random + block listed keys, O(n · k · d_key) time and O(n · k ·
         (1 + d_key / block)) memory.
+        torch.export takes one length at a time: how many blocks are computed follows from it.
 
     Source:
         Beltagy et al. 2020 (Longformer), §3.1, for window and global tokens; Zaheer et al. 2020

@@ -486,3 +486,25 @@ REFUSED = {
 
 
 test_bad_input_is_refused = refusals(REFUSED)
+
+
+@pytest.mark.parametrize("delta", [True, False])
+def test_whatever_stands_in_padding_leaves_the_state_and_the_others_alone(delta):
+    """Not a number times a weight of 0 would not be 0."""
+    (query, key, value), (beta, alpha) = qkv(7), gates(7)
+    real = torch.tensor([0, 1, 1, 0, 1, 0, 0], dtype=torch.bool)
+    mask = real[None, None, None]
+
+    def attended(fill):
+        inputs = [x.detach().clone() for x in (key, value, beta, alpha)]
+        for x in inputs:
+            x[:, :, ~real] = fill
+        k, v, b, a = inputs
+        if delta:
+            return gated_delta_rule(query, k, v, b, a, mask, chunk=3)
+        return decayed_linear_attention(query, k, v, a, mask, chunk=3)
+
+    zeros = attended(0.0)
+    for fill in (float("nan"), float("inf")):
+        for found, expected in zip(attended(fill), zeros, strict=True):
+            assert torch.equal(found, expected)
