@@ -12,6 +12,7 @@ from nbgrader.apps.api import NbGraderAPI
 from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
 
+from assignments.errors import GradingError
 from tools.published_notebook import published_notebook
 from tools.repository import find_repository
 
@@ -19,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "assignments" / "source"
 
 SEED_CELL = "class-seed"
+LARGEST_SEED = 2**63 - 1  # what torch and SQLite take
 SEED = re.compile(r"^CLASS_SEED = (\d+)", re.MULTILINE)
 HEADING = re.compile(r"^(#+) (.+?)(?: \(\d+ points?\))?$", re.MULTILINE)
 
@@ -46,12 +48,12 @@ def make_course(root: Path, seed: int, source: Path = SOURCE) -> tuple[list[str]
         empty where no repository on GitHub is known.
 
     Raises:
-        ValueError: a source notebook that is not as it must be, or that nbgrader refuses.
+        GradingError: a source notebook that is not as it must be, or that nbgrader refuses.
     """
     found = [path.stem for path in source.glob("*/*.ipynb") if path.stem == path.parent.name]
     names = sorted(found, key=lambda name: (len(name.partition("-")[0]), name))  # 10 after 9
     if not names:
-        raise ValueError(f"there are no assignments in {source}")
+        raise GradingError(f"there are no assignments in {source}")
     repository = find_repository(ROOT)
     for folder in ("source", "release"):
         shutil.rmtree(root / folder, ignore_errors=True)
@@ -61,7 +63,7 @@ def make_course(root: Path, seed: int, source: Path = SOURCE) -> tuple[list[str]
             text = published_notebook(text, repository) if repository else text
             text = nbformat.writes(with_seed(nbformat.reads(text, as_version=4), seed))
         except ValueError as error:
-            raise ValueError(f"{name}.ipynb: {error}") from None
+            raise GradingError(f"{name}.ipynb: {error}") from None
         (root / "source" / name).mkdir(parents=True)
         (root / "source" / name / f"{name}.ipynb").write_text(text, "utf-8")
         generate(root, name)
@@ -72,7 +74,7 @@ def generate(root: Path, name: str) -> None:
     """Make the release notebook of `source/name` in the course's folder, by nbgrader.
 
     Raises:
-        ValueError: nbgrader refuses it.
+        GradingError: nbgrader refuses it.
     """
     # nbgrader starts alembic by its name alone
     if (programs := str(Path(sys.executable).parent)) not in os.get_exec_path():
@@ -81,7 +83,7 @@ def generate(root: Path, name: str) -> None:
     api = NbGraderAPI(CourseDirectory(config=config), config=config)
     made = api.generate_assignment(name)
     if not made["success"]:
-        raise ValueError(
+        raise GradingError(
             f"nbgrader refuses {name}. Where its cells have other names than when it was "
             f"last graded, move {root} away first.\n{made.get('log')}\n{made.get('error', '')}"
         )

@@ -28,6 +28,7 @@ from nbformat import NotebookNode
 
 from assignments import gradebook, report
 from assignments.course import ROOT, SOURCE, make_course, title
+from assignments.errors import GradingError
 from assignments.intake.notebooks import Submission, class_seed, identify, take_in
 from assignments.lms.account import Mark
 from assignments.lms.files import write_marks
@@ -60,7 +61,7 @@ def grade(
     root.mkdir(parents=True, exist_ok=True)
     names, _ = make_course(root, class_seed(submissions) if seed is None else seed, source)
     if only and only not in names:
-        raise ValueError(f"there is no assignment {only}; there are {', '.join(names)}")
+        raise GradingError(f"there is no assignment {only}; there are {', '.join(names)}")
     gradebook.write_settings(root)
     releases = {
         name: nbformat.read(root / "release" / name / f"{name}.ipynb", as_version=4)
@@ -96,7 +97,10 @@ async def grade_all(
                     report.write_page(submission, notebook, release, results, root)
                 except Exception as error:  # the others are graded all the same
                     traceback.print_exc()
-                    submission.remarks.append(f"grading failed: {type(error).__name__}, {error}")
+                    why = report.on_one_line(f"{type(error).__name__}: {error}")
+                    submission.remarks.append(
+                        f"its grading did not come to its end, look at it by hand ({why})"
+                    )
         done += 1
         row = report.row_of(submission, root)
         result = f"{row['points']} of {row['out_of']}" if submission.graded else "not graded"
@@ -121,13 +125,13 @@ async def grade_one(
 
 
 def require_sandbox(mode: str) -> str:
-    """The mode of the kernels. Raises ValueError where this system cannot keep it."""
+    """The mode of the kernels. Raises GradingError where this system cannot keep it."""
     if mode == "limits":
         print("Sandbox: limits alone. Students' code can read and write what you can.")
     elif landlock.version() and seccomp.available():
         print(f"Sandbox: limits, Landlock {landlock.version()}, seccomp.")
     else:
-        raise ValueError(
+        raise GradingError(
             "This system has no Landlock (Linux from 5.13 on, on an x86-64 or Arm processor, has), "
             "so that students' code could read and write what you can. Grade in a container on "
             "Linux; or, if you trust the code, say so: make grade SANDBOX=limits …"
@@ -144,13 +148,14 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--sandbox", choices=["full", "limits"], default="full")
     given = parser.parse_args(arguments)
     start = monotonic()
+    sys.stdout.reconfigure(errors="backslashreplace")  # a name may hold what cannot be printed
     warnings.filterwarnings("ignore", module="nbgrader")  # of its database's library, not of ours
     try:
         if not given.submissions.exists():
-            raise ValueError(f"there is no {given.submissions}")
+            raise GradingError(f"there is no {given.submissions}")
         roster = read_roster(given.roster) if given.roster else None
         if roster and roster.format is WORKSHEET and not given.assignment:
-            raise ValueError(
+            raise GradingError(
                 f"{roster.name} is {WORKSHEET.told}, which is for one assignment. Say for which: "
                 "make grade ASSIGNMENT=1-projection …"
             )
@@ -161,7 +166,7 @@ def main(arguments: list[str]) -> int:
             roster=roster,
             mode=require_sandbox(given.sandbox),
         )
-    except ValueError as error:
+    except GradingError as error:
         print(error)
         return 2
     counts = Counter(row["status"] for row in rows)

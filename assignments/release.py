@@ -11,13 +11,14 @@ tests, and are for the platform alone.
 """
 
 import argparse
+import re
 import shutil
 import sys
 from datetime import date
 from pathlib import Path
 
 from assignments.autograders.bundle import PLATFORMS, write_bundle
-from assignments.course import ROOT, SOURCE, make_course
+from assignments.course import LARGEST_SEED, ROOT, SOURCE, make_course
 from tools.zips import write_zip
 
 BUILD = ROOT / "_build"
@@ -55,8 +56,11 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("seed", nargs="?", default=str(date.today().year), help="the class's own")
     parser.add_argument("--for", dest="platform", choices=PLATFORMS, help="an autograder for each")
     given = parser.parse_args(arguments)
-    if not (given.seed.isdecimal() and int(given.seed)):
-        print(f"CLASS_SEED={given.seed} is no number from 1 on: make assignments CLASS_SEED=2027")
+    if not re.fullmatch(r"[0-9]{1,19}", given.seed) or not 1 <= int(given.seed) <= LARGEST_SEED:
+        print(
+            f"CLASS_SEED={given.seed} is no number from 1 to {LARGEST_SEED}: "
+            "make assignments CLASS_SEED=2027"
+        )
         return 2
     seed = int(given.seed)
     zips, published = release(BUILD / "assignments", BUILD / "course", seed)

@@ -9,6 +9,7 @@ from nbformat import NotebookNode
 
 from assignments import gradebook
 from assignments.course import ROOT, generate, grade_id, is_test, tasks
+from assignments.errors import GradingError
 from assignments.grade import grade_one, require_sandbox
 from assignments.intake.notebooks import identify, take_in
 
@@ -83,7 +84,9 @@ async def grade_student(
         elif chosen:
             rows.append(Row(task, float(points[name]), out_of, chosen.feedback.get(name, "")))
         else:
-            rows.append(Row(task, 0, out_of, "No notebook was found that can be graded."))
+            found = ", ".join(s.file.name for s in submissions) or "no file"
+            words = f"No notebook was found that can be graded, but {found}."
+            rows.append(Row(task, 0, out_of, words))
     return Outcome(rows, notes)
 
 
@@ -91,5 +94,5 @@ def sandbox_mode() -> str:
     """The best that this system can keep; the platform's own container stands around it."""
     try:
         return require_sandbox("full")
-    except ValueError:
+    except GradingError:
         return require_sandbox("limits")

@@ -1,6 +1,7 @@
 """Find what was handed in: files, folders and zips, as they are kept or as an LMS packs them."""
 
 import io
+import os
 import re
 import zipfile
 from collections import Counter
@@ -11,6 +12,8 @@ from time import mktime
 from typing import NamedTuple
 
 LARGEST = 50 * 2**20  # bytes of one file; a zip of a class may be larger
+TOTAL = 100 * 2**20  # bytes of all files in one zip that was handed in,
+MEMBERS = 2000  # and how many these are
 DEPTH = 4  # zips within zips
 NOT_HANDED_IN = re.compile(r"^(\..*|__MACOSX|Thumbs\.db|desktop\.ini|timestamp\.txt)$")
 MOODLE = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_(?:file|onlinetext)(?:_.*)?")
@@ -24,13 +27,14 @@ class File:
     """A file that was handed in.
 
     parts: where it lay, from the folder of submissions on; a zip is a folder.
-    changed: when, in seconds, to tell the newer of two; of a zip's member the zip knows.
+    changed: when, in seconds, to tell the newer of two: when the file came, then, of a zip's
+        member, what the zip says, which students write.
     data: what is in it.
     unread: why that is not known, in words; empty where it is.
     """
 
     parts: tuple[str, ...]
-    changed: float
+    changed: tuple[float, ...]
     data: bytes = b""
     unread: str = ""
 
@@ -42,16 +46,24 @@ class File:
 def files_in(folder: Path) -> Iterator[File]:
     """Every file in a folder or a zip, those in zips within too, in the order of their names."""
     if folder.is_file() and zipfile.is_zipfile(folder):
-        yield from files_in_zip(folder, (), DEPTH)
+        yield from files_in_zip(folder, (), (), DEPTH)
         return
     for path in sorted(folder.rglob("*")):
-        parts = path.relative_to(folder).parts
-        if not path.is_file() or any(map(NOT_HANDED_IN.match, parts)):
+        # a name need not be UTF-8; what is left of it can be printed and written
+        parts = tuple(
+            os.fsencode(p).decode("utf-8", "replace") for p in path.relative_to(folder).parts
+        )
+        if any(map(NOT_HANDED_IN.match, parts)):
             continue
-        changed = path.stat().st_mtime
+        if path.is_symlink():
+            yield File(parts, (0.0,), unread="it is a link, and links are not followed")
+            continue
+        if not path.is_file():
+            continue
+        changed = (path.stat().st_mtime,)
         try:
             if path.suffix.lower() == ".zip":  # a text document is a zip, too
-                yield from files_in_zip(path, parts, DEPTH)
+                yield from files_in_zip(path, parts, changed, DEPTH, Left())
             elif path.stat().st_size > LARGEST:
                 yield File(parts, changed, unread=too_large(path.stat().st_size))
             else:
@@ -60,24 +72,57 @@ def files_in(folder: Path) -> Iterator[File]:
             yield File(parts, changed, unread=f"the file cannot be read: {error.strerror}")
 
 
-def files_in_zip(zipped: Path | io.BytesIO, parts: tuple[str, ...], depth: int) -> Iterator[File]:
+@dataclass
+class Left:
+    """What may still be taken out of a zip that was handed in, and of the zips within."""
+
+    size: int = TOTAL
+    members: int = MEMBERS
+
+    def lacks(self, size: int) -> str:
+        """Why a file of this size may not be, in words; "" where it may, and is counted."""
+        if size > LARGEST:
+            return too_large(size)
+        self.size, self.members = self.size - size, self.members - 1
+        if self.members < 0:
+            return f"its zip holds more files than the {MEMBERS} that are read"
+        return f"its zip holds more than the {TOTAL // 2**20} MB that are read" * (self.size < 0)
+
+
+def files_in_zip(
+    zipped: Path | io.BytesIO,
+    parts: tuple[str, ...],
+    changed: tuple[float, ...],
+    depth: int,
+    left: Left | None = None,
+) -> Iterator[File]:
+    """changed: when the zip came; left: what may be taken out of it, None where it is a class's."""
     try:
         with zipfile.ZipFile(zipped) as archive:
             for entry in sorted(archive.infolist(), key=lambda entry: entry.filename):
                 inside = tuple(part for part in entry.filename.split("/") if part not in ("", ".."))
                 if not entry.is_dir() and not any(map(NOT_HANDED_IN.match, inside)):
-                    yield from unzipped(archive, entry, parts + inside, depth)
-    except (zipfile.BadZipFile, NotImplementedError, OSError) as error:
-        yield File(parts, 0, unread=f"the zip cannot be read: {error}")
+                    dated = (*changed, mktime((*entry.date_time, 0, 0, -1)))  # in local time
+                    own = Left() if left is None else left
+                    if why := own.lacks(entry.file_size):
+                        yield File(parts + inside, dated, unread=why)
+                        if own.members < 0:
+                            return
+                        continue
+                    yield from unzipped(archive, entry, parts + inside, dated, depth, own)
+    # a ValueError: its names are said to be UTF-8 and are not, or its dates are none
+    except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError, OverflowError) as error:
+        yield File(parts, changed or (0.0,), unread=f"the zip cannot be read: {error}")
 
 
 def unzipped(
-    archive: zipfile.ZipFile, entry: zipfile.ZipInfo, parts: tuple[str, ...], depth: int
+    archive: zipfile.ZipFile,
+    entry: zipfile.ZipInfo,
+    parts: tuple[str, ...],
+    changed: tuple[float, ...],
+    depth: int,
+    left: Left,
 ) -> Iterator[File]:
-    changed = mktime((*entry.date_time, 0, 0, -1))  # the zip's clock shows local time
-    if entry.file_size > LARGEST:
-        yield File(parts, changed, unread=too_large(entry.file_size))
-        return
     try:
         data = archive.read(entry)
     except Exception as error:  # a damaged entry, a password, a method that Python has not
@@ -85,7 +130,7 @@ def unzipped(
         return
     if data.startswith(b"PK\3\4") and parts[-1].lower().endswith(".zip"):
         if depth:
-            yield from files_in_zip(io.BytesIO(data), parts, depth - 1)
+            yield from files_in_zip(io.BytesIO(data), parts, changed, depth - 1, left)
         else:
             yield File(parts, changed, unread="too many zips within zips")
     else:
@@ -141,18 +186,28 @@ def common_folder(files: Iterable[File], assignment_of: dict[File, str]) -> int:
         len({file.parts[drop : drop + 1] for file in files}) == 1
         and all(len(file.parts) > drop + 1 for file in files)
         and (next(iter(files)).parts[drop] == "submitted" or twice)
-        and not any(MOODLE.fullmatch(file.parts[drop]) for file in files)
+        and not any(by_lms(file.parts[drop]) for file in files)
     ):
         drop += 1
     return drop
 
 
-def student(parts: tuple[str, ...]) -> Student:
+def by_lms(part: str) -> Student | None:
+    """Who handed in what an LMS gave this name."""
     for lms, pattern in LMS.items():
-        for part in parts:
-            if match := pattern.fullmatch(part):
-                name = safe(match["name"])
-                return Student(name, name, match["id"], lms)
+        if match := pattern.fullmatch(part):
+            name = safe(match["name"])
+            return Student(name, name, match["id"], lms)
+    return None
+
+
+def student(parts: tuple[str, ...]) -> Student:
+    """Who the outermost name says it is. What stands in a zip was named by whoever packed it."""
+    for part in parts:
+        if found := by_lms(part):
+            return found
+        if part.lower().endswith(".zip"):
+            break
     first = parts[0]
     name = safe(ENDING.sub("", first) if len(parts) == 1 else first.removesuffix(".zip"))
     return Student(name, name)

@@ -9,10 +9,18 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_raw_cell
 
-from assignments.course import SEED, SEED_CELL, grade_id, is_test, named_cells
+from assignments.course import LARGEST_SEED, SEED, SEED_CELL, grade_id, is_test, named_cells
+from assignments.errors import GradingError
 from assignments.intake.files import NOBODY, File, Student, files_in, students
 
+LARGEST = 10 * 2**20  # bytes of a notebook: a thousand times what is handed out,
+CELLS = 2000  # and how many cells it has
+
 NEW_CELL = {"code": new_code_cell, "markdown": new_markdown_cell, "raw": new_raw_cell}
+
+
+class TooMany(Exception):
+    """More of something than is read, in words."""
 
 
 @dataclass
@@ -53,20 +61,35 @@ def take_in(folder: Path) -> list[Submission]:
             submission.notebook = read(file.data)
         except ValueError as error:
             submission.remarks.append(str(error))
+        except Exception as error:  # whatever it is, the others are read all the same
+            submission.remarks.append(f"{type(error).__name__}: {error}")
         submissions.append(submission)
     return submissions
 
 
 def class_seed(submissions: list[Submission]) -> int:
-    """The seed that most notebooks were handed out with."""
-    seeds = Counter(
-        seed for submission in submissions if submission.notebook
-        if (seed := seed_of(submission.notebook)) is not None
-    )  # fmt: skip
-    if not seeds:
+    """The seed that more than half of the students were handed out, each of whom has one vote.
+
+    Raises:
+        GradingError: there is none, and the instructor has to say it.
+    """
+    files = [submission.file for submission in submissions if submission.notebook]
+    student_of = students(files, dict.fromkeys(files, ""))
+    seeds_of: dict[Student, Counter[int]] = {}
+    for submission in submissions:
+        if submission.notebook and (seed := seed_of(submission.notebook)) is not None:
+            seeds_of.setdefault(student_of[submission.file], Counter())[seed] += 1
+    votes = Counter(seeds.most_common(1)[0][0] for seeds in seeds_of.values())
+    if not votes:
         return 0
-    seed, count = seeds.most_common(1)[0]
-    print(f"The class's seed is {seed}, as in {count} of {seeds.total()} notebooks.")
+    seed, count = votes.most_common(1)[0]
+    if 2 * count <= votes.total():
+        said = ", ".join(f"{seed} ({n} students)" for seed, n in votes.most_common(5))
+        raise GradingError(
+            f"The notebooks have several CLASS_SEED, and none is that of more than half: {said}. "
+            "Say which one the class was given: make grade CLASS_SEED=2027 …"
+        )
+    print(f"The class's seed is {seed}, as with {count} of {votes.total()} students.")
     return seed
 
 
@@ -90,7 +113,7 @@ def identify(
             continue
         try:
             submission.assignment = recognise(submission.notebook, releases)
-        except ValueError as error:
+        except Exception as error:  # as in take_in
             submission.notebook = None
             submission.remarks.append(str(error))
     student_of = students(
@@ -138,6 +161,10 @@ def read(data: bytes) -> NotebookNode:
     """
     if not data.strip():
         raise ValueError("the file is empty")
+    if len(data) > LARGEST:
+        raise ValueError(
+            f"the file has {len(data) / 2**20:.0f} MB, and notebooks of {LARGEST // 2**20} are read"
+        )
     if data.startswith(b"%PDF"):
         raise ValueError("this is a PDF, not a notebook")
     try:
@@ -156,8 +183,11 @@ def read(data: bytes) -> NotebookNode:
     if not isinstance(raw, dict) or not ("cells" in raw or "worksheets" in raw):
         raise ValueError("this is not a notebook: it has no cells")
     try:
+        text = needed(raw)
         notebook = nbformat.reads(text, as_version=4)
         cells = [clean(cell, number) for number, cell in enumerate(notebook.cells, start=1)]
+    except TooMany as error:
+        raise ValueError(str(error)) from None
     except Exception as error:  # nbformat takes for granted what a hand-edited file may lack
         raise ValueError(
             f"this does not parse as a notebook: {type(error).__name__}, {error}"
@@ -169,6 +199,26 @@ def read(data: bytes) -> NotebookNode:
             "language_info": {"name": "python"},
         },
     )
+
+
+def needed(raw: dict) -> str:
+    """A notebook's text without what is not read, and without halves of signs, which none can be.
+
+    Its outputs, and what programs keep beside the cells, may be of any size.
+
+    Raises:
+        TooMany: cells.
+    """
+    for sheet in [raw, *raw.get("worksheets", [])]:
+        cells = sheet.get("cells", [])
+        if len(cells) > CELLS:
+            raise TooMany(f"it has {len(cells)} cells, and {CELLS} are read")
+        for cell in cells:
+            if "outputs" in cell:
+                cell["outputs"] = []
+    raw["metadata"] = {}
+    text = json.dumps(raw, ensure_ascii=False)
+    return text.encode("utf-8", "replace").decode()
 
 
 def clean(cell: NotebookNode, number: int) -> NotebookNode:
@@ -223,5 +273,6 @@ def seed_of(notebook: NotebookNode) -> int | None:
     """The class's seed that a notebook was handed out with."""
     for cell in notebook.cells:
         if grade_id(cell) == SEED_CELL and (match := SEED.search(cell.source)):
-            return int(match[1])
+            digits = match[1].lstrip("0")[: len(str(LARGEST_SEED)) + 1]  # int() refuses thousands
+            return seed if (seed := int(digits or "0")) <= LARGEST_SEED else None
     return None

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from assignments.errors import GradingError
 from assignments.intake.files import Student
 
 DELIMITERS = ",;\t"
@@ -105,7 +106,13 @@ class Roster:
             ids = [text.casefold() for text in self.cells(row, self.format.ids)]
             person = Person(name, number, frozenset(ids), keys(name))
             same = number or next(iter(ids), id(row))
-            known.setdefault(same, person).rows.append(row)
+            first = known.setdefault(same, person)
+            if not first.keys & person.keys:
+                raise GradingError(
+                    f"{self.name} gives {same} to two people, {first.name} and {name}: whose mark "
+                    "would be whose? Put one of the two right, in the LMS or in the file."
+                )
+            first.rows.append(row)
         return known.values()
 
     def cell(self, row: list[str], column: str) -> str:
@@ -147,14 +154,14 @@ def read_roster(path: Path) -> Roster:
     """Read an export of Canvas or Moodle.
 
     Raises:
-        ValueError: the file is none, or is no longer one.
+        GradingError: the file is none, or is no longer one, or gives two people one number.
     """
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
-        raise ValueError(f"ROSTER={path} cannot be read: {error.strerror}") from None
+        raise GradingError(f"ROSTER={path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise ValueError(
+        raise GradingError(
             f"ROSTER={path} is not a CSV in UTF-8. Export it from the LMS once more, as CSV, and "
             "leave it as it comes: a spreadsheet may save it in another form."
         ) from None
@@ -167,7 +174,7 @@ def read_roster(path: Path) -> Roster:
                 filled = [row + [""] * (len(header) - len(row)) for row in rows[1:]]
                 return Roster(path.name, form, delimiter, header, filled)
     first = text.split("\n", 1)[0].strip()[:200]
-    raise ValueError(
+    raise GradingError(
         f"ROSTER={path} is no export that is known here. Its first line is {first!r}, and expected "
         "are the columns "
         + "; or ".join(f"{', '.join(sorted(form.needed))} ({form.told})" for form in FORMATS)

@@ -1,5 +1,6 @@
 """A class of sixty hands in, as classes do: each file has its row, and each row the right marks."""
 
+import asyncio
 import csv
 import json
 import random
@@ -9,8 +10,12 @@ import zipfile
 import nbformat
 import pytest
 
+from assignments import grade as grading
+from assignments import report
 from assignments.course import grade_id
 from assignments.grade import grade, peak_memory
+from assignments.intake.files import File, Student
+from assignments.intake.notebooks import Submission
 from assignments.sandbox import landlock
 from tests.assignments.conftest import SEED, source
 from tests.assignments.submissions import reference_answers, submission
@@ -178,3 +183,23 @@ def test_a_class_of_sixty(handed_in, tmp_path, capsys):
             assert sum(float(row[test]) for test in tests) == float(row["points"])
     progress = capsys.readouterr().out
     assert f"[{CLASS}/{CLASS}]" in progress and f"The class's seed is {SEED}" in progress
+
+
+def test_whatever_one_notebook_does_the_others_are_graded(releases, tmp_path, monkeypatch, capsys):
+    async def broken(submission, *_):
+        if submission.student == "eve":
+            raise UnicodeEncodeError("utf-8", "\ud800", 0, 1, "surrogates not allowed")
+        submission.remarks.append("was run")
+
+    monkeypatch.setattr(grading, "grade_one", broken)
+    monkeypatch.setattr(report, "results_of", lambda *_: {})
+    monkeypatch.setattr(report, "write_page", lambda *_: None)
+    handed_in = [
+        Submission(File((name,), (0.0,)), releases[NAME], NAME, Student(name, name))
+        for name in ("ada", "eve", "fred")
+    ]
+    marks = asyncio.run(grading.grade_all(handed_in, tmp_path, releases, "limits"))
+    ada, eve, fred = (mark.row["reason"] for mark in marks)
+    assert ada == fred == "was run"
+    assert eve.startswith("its grading did not come to its end, look at it by hand (UnicodeEncode")
+    assert "[3/3]" in capsys.readouterr().out

@@ -108,7 +108,7 @@ def test_gradescope_says_why_nothing_is_graded(autograder):
     assert results["output"] == "homework.pdf: this is a PDF, not a notebook"
     assert [test["score"] for test in results["tests"]] == [0] * 5
     assert {test["output"] for test in results["tests"]} == {
-        "No notebook was found that can be graded."
+        "No notebook was found that can be graded, but homework.pdf."
     }
 
 

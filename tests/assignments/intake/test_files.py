@@ -1,11 +1,12 @@
 """Who handed in what is read from folders, from files and from what an LMS packs."""
 
 import io
+import os
 import zipfile
 
 import pytest
 
-from assignments.intake.files import LARGEST, files_in, students
+from assignments.intake.files import LARGEST, MEMBERS, TOTAL, files_in, students
 
 NOTEBOOK = "1-projection.ipynb"
 
@@ -123,3 +124,78 @@ def test_names_that_are_paths(tmp_path):
     files = list(files_in(tmp_path / "all.zip"))
     names = students(files, {})
     assert sorted(each.name for each in names.values()) == ["etc", "evil"]
+
+
+def written(folder, files: dict[str, bytes]) -> list:
+    for name, data in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
+    return list(files_in(folder))
+
+
+@pytest.mark.parametrize(
+    ("packed", "beside", "expected"),
+    [
+        ("evilann_99_678_hw.zip", "bobx_12_345_hw.ipynb", [("bobx", "12"), ("evilann", "99")]),
+        ("ann.zip", "Bob X.ipynb", [("Bob X", ""), ("ann", "")]),
+    ],
+)
+def test_a_name_within_a_zip_is_nobody_elses(packed, beside, expected, tmp_path):
+    """Whoever packs a zip writes the names in it, and may write one that an LMS would write."""
+    inside = zipped({"Bob X_12_assignsubmission_file_/hw.ipynb": b"{"})
+    files = written(tmp_path, {packed: inside, beside: b"{"})
+    names = students(files, dict.fromkeys(files, "1-projection")).values()
+    assert sorted((each.known_as, each.number) for each in names) == expected
+
+
+def test_when_a_file_came_counts_before_what_a_zip_says(tmp_path):
+    with zipfile.ZipFile(tmp_path / "ada.zip", "w") as archive:
+        archive.writestr(zipfile.ZipInfo("old.ipynb", (2099, 1, 1, 0, 0, 0)), b"{")
+        archive.writestr(zipfile.ZipInfo("older.ipynb", (2098, 1, 1, 0, 0, 0)), b"{")
+    (tmp_path / "new.ipynb").write_bytes(b"{")
+    for second, name in enumerate(["ada.zip", "new.ipynb"], start=1):
+        os.utime(tmp_path / name, (second, second))
+    newest = sorted(files_in(tmp_path), key=lambda file: file.changed)
+    assert [file.parts[-1] for file in newest] == ["older.ipynb", "old.ipynb", "new.ipynb"]
+
+
+def test_a_link_is_not_followed(tmp_path):
+    (tmp_path / "class").mkdir()
+    (tmp_path / "key.ipynb").write_bytes(b"{}")
+    (tmp_path / "class" / "ada.ipynb").symlink_to(tmp_path / "key.ipynb")
+    (tmp_path / "class" / "bob").symlink_to(tmp_path)
+    read = {file.name: (file.data, file.unread) for file in files_in(tmp_path / "class")}
+    assert read == dict.fromkeys(
+        ["ada.ipynb", "bob"], (b"", "it is a link, and links are not followed")
+    )
+
+
+def test_a_name_that_is_no_text_can_be_written(tmp_path):
+    try:
+        (tmp_path / os.fsdecode(b"ad\xff.ipynb")).write_bytes(b"{")
+    except OSError:
+        pytest.skip("this file system takes names in UTF-8 alone")
+    [file] = files_in(tmp_path)
+    assert file.name.encode("utf-8").decode() == "ad\N{REPLACEMENT CHARACTER}.ipynb"
+
+
+def test_a_zip_whose_names_are_not_what_they_are_said_to_be(tmp_path):
+    data = bytearray(zipped({"aaaa.ipynb": b"{"}).replace(b"aaaa", b"\xff\xff\xff\xff"))
+    for header, flags in ((b"PK\1\2", 8), (b"PK\3\4", 6)):
+        data[data.index(header) + flags + 1] |= 0x08  # "the name is UTF-8"
+    files = {file.name: file.unread for file in written(tmp_path, {"a.zip": bytes(data), "b": b""})}
+    assert files["a.zip"].startswith("the zip cannot be read") and not files["b"]
+
+
+def test_a_small_zip_does_not_become_large(tmp_path):
+    """2 MB of zip can hold 2 GB of zeros, or as many files as one likes."""
+    with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in "abcd":
+            archive.writestr(f"{name}.ipynb", bytes(TOTAL * 2 // 5))
+    zeros = {file.parts[-1]: (len(file.data), file.unread) for file in files_in(tmp_path)}
+    assert [size > 0 for size, _ in zeros.values()] == [True, True, False, False]
+    assert zeros["d.ipynb"][1] == "its zip holds more than the 100 MB that are read"
+    (tmp_path / "bomb.zip").write_bytes(zipped({f"{i}.txt": b"" for i in range(MEMBERS + 99)}))
+    files = list(files_in(tmp_path))
+    assert len(files) == MEMBERS + 1
+    assert files[-1].unread == "its zip holds more files than the 2000 that are read"

@@ -2,14 +2,26 @@
 
 import json
 import os
+import zipfile
 
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from assignments.intake.notebooks import identify, read, recognise, take_in
+from assignments.course import SEED_CELL, grade_id
+from assignments.errors import GradingError
+from assignments.intake import notebooks
+from assignments.intake.notebooks import (
+    CELLS,
+    LARGEST,
+    class_seed,
+    identify,
+    read,
+    recognise,
+    take_in,
+)
 from assignments.repair import repair
-from tests.assignments.conftest import NAMES
+from tests.assignments.conftest import NAMES, SEED
 
 NAME = NAMES[0]
 
@@ -36,6 +48,8 @@ def test_what_is_none(releases):
         (b'{"a": 1}', "it has no cells"),
         (b'{"cells": 3, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}', "does not parse"),
         (b'{"cells": [{"cell_type": "code"}], "nbformat": 4}', "does not parse"),
+        (b'{"cells": [' + b"{}," * CELLS + b"{}]}", f"it has {CELLS + 1} cells, and {CELLS} are"),
+        (b" " * LARGEST + b"{}", "the file has 10 MB, and notebooks of 10 are read"),
     ],
 )
 def test_what_cannot_be_read(data, message):
@@ -68,3 +82,52 @@ def test_all_files_of_one_student(handed_in, releases, tmp_path):
     submissions = identify(take_in(tmp_path), {NAME: releases[NAME]}, None, "student")
     assert {s.student for s in submissions} == {"student"}
     assert [s.file.name for s in submissions if s.notebook] == ["submitted/bob/c.ipynb"]
+
+
+def with_seed(notebook, seed) -> bytes:
+    for cell in notebook.cells:
+        if grade_id(cell) == SEED_CELL:
+            cell.source = f"CLASS_SEED = {seed}"
+    return nbformat.writes(notebook).encode()
+
+
+def test_every_student_has_one_vote_for_the_seed(handed_in, tmp_path, capsys):
+    """Twelve copies in one zip are one student's; a seed that is no number of 64 bits is none."""
+    for name in ("ada", "bob", "cleo", "dora"):
+        (tmp_path / f"{name}.ipynb").write_bytes(with_seed(handed_in(), SEED))
+    (tmp_path / "fred.ipynb").write_bytes(with_seed(handed_in(), "7" * 5000))
+    (tmp_path / "gus.ipynb").write_bytes(with_seed(handed_in(), 2**63))
+    with zipfile.ZipFile(tmp_path / "eve.zip", "w") as archive:
+        for i in range(12):
+            archive.writestr(f"{i}_1_assignsubmission_file_/x.ipynb", with_seed(handed_in(), 11))
+    assert class_seed(take_in(tmp_path)) == SEED
+    assert f"{SEED}, as with 4 of 5 students" in capsys.readouterr().out
+
+
+def test_without_a_clear_majority_the_seed_is_asked_for(handed_in, tmp_path):
+    for name, seed in {"ada": 5, "bob": 5, "cleo": 6, "dora": 7}.items():
+        (tmp_path / f"{name}.ipynb").write_bytes(with_seed(handed_in(), seed))
+    with pytest.raises(GradingError, match=r"5 \(2 students\), .* make grade CLASS_SEED=2027"):
+        class_seed(take_in(tmp_path))
+
+
+def test_halves_of_signs_and_outputs_are_left_out(handed_in, releases):
+    raw = json.loads(nbformat.writes(handed_in()))
+    raw["cells"][0]["source"] = "x\ud800y \U0001f600"
+    raw["cells"][1]["metadata"]["nbgrader"] = {"grade_id": "\udfff"}
+    code = next(cell for cell in raw["cells"] if cell["cell_type"] == "code")
+    code["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "\ud800"}]
+    notebook = read(json.dumps(raw).encode())
+    assert notebook.cells[0].source == "x?y \U0001f600"
+    assert grade_id(notebook.cells[1]) == "?"
+    nbformat.writes(notebook).encode()
+
+
+def test_what_nobody_thought_of_is_one_files_reason(tmp_path, monkeypatch):
+    def broken(data):
+        raise KeyError("evalue") if data == b"bad" else ValueError("no notebook")
+
+    monkeypatch.setattr(notebooks, "read", broken)
+    for name in ("bad", "good"):
+        (tmp_path / name).write_text(name)
+    assert [s.reason for s in take_in(tmp_path)] == ["KeyError: 'evalue'", "no notebook"]

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from assignments.errors import GradingError
 from assignments.grade import main
 from assignments.intake.files import File, students
 from assignments.intake.notebooks import Submission
@@ -56,9 +57,9 @@ def download(lms: str, person: int) -> str:
 def marks_of(lms: str) -> list[Mark]:
     """One of each who is not absent, of two unknown, and two files that are not the newest."""
     people = [person for person in range(len(CLASS) + 2) if person not in ABSENT]
-    files = [File((*download(lms, person).split("/"),), person) for person in people]
+    files = [File((*download(lms, person).split("/"),), (float(person),)) for person in people]
     # Two more files under a name of their own, by whom the class knows: one older, one newer.
-    files += [File((f"{email(20)}.ipynb",), 0), File((f"{email(21)}.ipynb",), 1000)]
+    files += [File((f"{email(20)}.ipynb",), (0.0,)), File((f"{email(21)}.ipynb",), (1000.0,))]
     whose = students(files, dict.fromkeys(files, NAME))
     marks = []
     for number, file in enumerate(files):
@@ -308,7 +309,7 @@ def test_columns_and_scales_that_differ(tmp_path):
 @pytest.mark.parametrize("name", ["Zoe Muller Ludenscheidt", "MÜLLER-LÜDENSCHEIDT, ZOË", "S1"])
 def test_spellings_of_a_name(name, tmp_path):
     (tmp_path / "class.csv").write_bytes(gradebook())
-    file = File((f"{name}.ipynb",), 0)
+    file = File((f"{name}.ipynb",), (0.0,))
     [person] = read_roster(tmp_path / "class.csv").find(students([file], {})[file])
     assert person.name == "Müller-Lüdenscheidt, Zoë"
 
@@ -335,7 +336,7 @@ def test_two_of_a_name_and_one_in_the_list(tmp_path):
 def test_what_is_no_export(data, says, tmp_path):
     if data is not None:
         (tmp_path / "class.csv").write_bytes(data)
-    with pytest.raises(ValueError) as raised:
+    with pytest.raises(GradingError) as raised:
         read_roster(tmp_path / "class.csv")
     assert says in str(raised.value)
 
@@ -344,3 +345,11 @@ def test_a_worksheet_is_for_one_assignment(tmp_path, capsys):
     (tmp_path / "class.csv").write_bytes(worksheet())
     assert main([str(tmp_path), "--roster", str(tmp_path / "class.csv")]) == 2
     assert "Say for which: make grade ASSIGNMENT=1-projection" in capsys.readouterr().out
+
+
+def test_two_people_with_one_number_are_said(tmp_path):
+    """Else both would get the mark of whoever handed in."""
+    text = 'Student,ID,Section\n"Lovelace, Ada",12,A\n"Brandt, Bob",12,A\n'
+    (tmp_path / "class.csv").write_text(text, "utf-8")
+    with pytest.raises(GradingError, match="gives 12 to two people, Lovelace, Ada and Brandt, Bob"):
+        read_roster(tmp_path / "class.csv")
