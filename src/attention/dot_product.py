@@ -285,17 +285,28 @@ class DotProduct(nn.Module):
 
     def prepare(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
         """Transform q and k, and compute the bias on their scores."""
-        if self.transform is not None:
-            q, k = self.transform(q, k)
+        q, k = transformed(self.transform, q, k)
         if self.bias is None:
             return q, k, None
         _, n_heads, n_queries, _ = q.shape
         bias = self.bias(n_queries, k.shape[-2])
         require_shape("bias", bias, (n_heads, n_queries, k.shape[-2]), "heads query key")
+        if not bias.is_floating_point():
+            raise TypeError(f"bias must return floating-point numbers, got {bias.dtype}")
         return q, k, bias
 
     def extra_repr(self) -> str:
         return f"dropout={self.dropout}"
+
+
+def transformed(transform: nn.Module | None, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+    """What a transform makes of q and k: one for each, or a head would stand for all."""
+    if transform is None:
+        return q, k
+    turned_q, turned_k = transform(q, k)
+    require_shape("the q of transform", turned_q, tuple(q.shape), "batch heads query d_key")
+    require_shape("the k of transform", turned_k, tuple(k.shape), "batch heads key d_key")
+    return turned_q, turned_k
 
 
 def require_plain(attend: nn.Module) -> None:

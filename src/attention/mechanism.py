@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from attention.arguments import require_module, require_shape, require_vector
+from attention.dot_product import transformed
 
 
 class Mechanism(nn.Module):
@@ -80,8 +81,7 @@ class Mechanism(nn.Module):
                 "a function that does, as Mechanism(partial(linear_attention, causal=True), "
                 "hides_future=True)"
             )
-        if self.transform is not None:
-            q, k = self.transform(q, k)
+        q, k = transformed(self.transform, q, k)
         return self.function(q, k, v, mask), None
 
     def extra_repr(self) -> str:

@@ -222,6 +222,16 @@ OWN = {
         ValueError,
         "buckets are numbers from 0 on, got -2",
     ),
+    "buckets that no address reaches": (
+        lambda: lsh_attention(Q, V, BUCKETS + 2**31, chunk_length=4),
+        ValueError,
+        "buckets are numbers below 2**31, got",
+    ),
+    "no buckets": (
+        lambda: attention.ReformerAttention(8, 2, n_buckets=(), n_rounds=1, chunk_length=4),
+        ValueError,
+        "n_buckets must be an even number or two of them, got ()",
+    ),
     "buckets in a list": (
         lambda: lsh_attention(Q, V, [0], chunk_length=4),
         TypeError,

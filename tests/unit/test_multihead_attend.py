@@ -5,6 +5,7 @@ import math
 import re
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 import torch
@@ -17,8 +18,10 @@ from attention import (
     DotProduct,
     EncoderLayer,
     HeadGate,
+    Mechanism,
     MultiHeadAttention,
     causal_mask,
+    linear_attention,
     split_heads,
 )
 from attention.dot_product import attend, attend_fused
@@ -276,6 +279,32 @@ REFUSED = {
         "bias must have shape (heads, query, key) = (4, 3, 5), got (1, 3, 5)",
     ),
 }
+
+
+class OneForAll(nn.Module):
+    """The first head's queries, which every head would get."""
+
+    def forward(self, q, k):
+        return q[:, :1], k
+
+
+@pytest.mark.usefixtures("as_a_reader")
+@pytest.mark.parametrize("attend", [DotProduct, partial(Mechanism, linear_attention)])
+def test_a_transform_that_would_be_broadcast_is_refused(attend):
+    module = MultiHeadAttention(8, 4, attend=attend(transform=OneForAll()))
+    message = "the q of transform must have shape (batch, heads, query, d_key) = (2, 4, 3, 2), got"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        module(torch.randn(2, 3, 8))
+
+
+@pytest.mark.usefixtures("as_a_reader")
+def test_a_bias_of_booleans_is_refused():
+    """True would add 1, where a mask hides."""
+    table = Table(4, 3, 5)
+    table.table = nn.Parameter(torch.ones(4, 3, 5, dtype=torch.bool), requires_grad=False)
+    module = MultiHeadAttention(8, 4, attend=DotProduct(bias=table))
+    with pytest.raises(TypeError, match="bias must return floating-point numbers"):
+        module(torch.randn(2, 3, 8), torch.randn(2, 5, 8))
 
 
 @pytest.mark.usefixtures("as_a_reader")

@@ -119,8 +119,12 @@ def require_buckets(buckets: Tensor, batch: int, heads: int, seq: int) -> None:
         )
     if not 1 <= shape[2] <= MOST_ROUNDS:
         raise ValueError(f"buckets has {shape[2]} rounds, and can have 1 to {MOST_ROUNDS}")
-    if can_be_read(buckets) and (least := buckets.min().item()) < 0:
-        raise ValueError(f"buckets are numbers from 0 on, got {least}; {way_out}")
+    if can_be_read(buckets):
+        least, largest = (x.item() for x in buckets.aminmax())
+        if least < 0:
+            raise ValueError(f"buckets are numbers from 0 on, got {least}; {way_out}")
+        if largest >= 2**31:  # an address is a bucket times the number of chunks
+            raise ValueError(f"buckets are numbers below 2**31, got {largest}; {way_out}")
 
 
 def lsh_attention(
@@ -204,7 +208,7 @@ def attend_in_buckets(
     order = buckets.argsort(dim=-1, stable=True)  # in each round a permutation of the tokens
     rank = order.argsort(dim=-1)  # and its inverse
     # One number for bucket and chunk: token i sees token j where address i - address j is 0 or 1.
-    address = buckets * (seq // chunk_length + 3) + rank // chunk_length
+    address = buckets.long() * (seq // chunk_length + 3) + rank // chunk_length
     address_of_key = address if mask is None else address.masked_fill(~mask, NOWHERE)
     position = torch.arange(seq, device=query.device).expand(batch, heads, 1, seq)
     asking = torch.cat([position, address], dim=2)  # (batch, heads, 1 + rounds, seq)
@@ -330,6 +334,8 @@ class ReformerAttention(nn.Module):
             raise ValueError(f"n_rounds must be at most {MOST_ROUNDS}, got {n_rounds}")
         require_size("chunk_length", chunk_length)
         self.n_buckets = n_buckets if isinstance(n_buckets, tuple) else (n_buckets,)
+        if not self.n_buckets:
+            raise ValueError("n_buckets must be an even number or two of them, got ()")
         for n in self.n_buckets:
             require_size("n_buckets", n, least=2)
             if n % 2:

@@ -409,3 +409,11 @@ WRONG = {
 
 
 test_bad_input = refusals(WRONG)
+
+
+def test_buckets_of_any_size_are_apart():
+    """In int32 a bucket times the number of chunks came out as another one's address."""
+    query, value = torch.randn(2, 1, 1, 8, 4, generator=torch.Generator().manual_seed(0))
+    buckets = torch.tensor([0, 1, 0, 1, 0, 1, 0, 1], dtype=torch.int32).expand(1, 1, 1, 8)
+    apart = lsh_attention(query, value, buckets, chunk_length=8)
+    assert torch.equal(lsh_attention(query, value, buckets * 2**30, chunk_length=8), apart)
