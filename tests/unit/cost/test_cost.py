@@ -402,3 +402,21 @@ def test_a_decoder_of_additive_attention_keeps_projected_keys_and_values():
     module, key = AdditiveAttention(16, 12, 10), torch.zeros(1, 48, 12)
     stored = module.w_k(key).numel() + key.numel()
     assert recurrent.additive(1, 48, 16, 12, 10).cache == stored
+
+
+@pytest.mark.parametrize("score", ["dot", "general"])
+def test_a_decoder_of_luong_attention_keeps_the_keys(score):
+    assert recurrent.luong(1, 48, 12, 12, score).cache == torch.zeros(1, 48, 12).numel()
+
+
+@pytest.mark.parametrize("n", [5, 48])
+def test_a_window_keeps_the_keys_and_values_of_the_past_that_the_next_token_sees(n):
+    seen = sliding_window_mask(n + 1, 9, causal=True)[-1, :-1].sum().item()
+    assert sparse.sliding_window(n, 16, 4, 9, causal=True).cache == seen * 2 * 16
+
+
+def test_a_convolution_keeps_the_inputs_of_the_past_that_the_next_output_reads():
+    x = torch.randn(1, 12, 20, requires_grad=True)  # (batch, d_model, seq)
+    nn.Conv1d(12, 12, 5)(x)[..., -1].sum().backward()
+    read = (x.grad[0] != 0).all(0)  # (seq)
+    assert dense.convolutional(20, 12, 5).cache == read[:-1].sum().item() * 12

@@ -113,12 +113,14 @@ def test_the_last_queries_alone_give_the_last_rows(halves, need_weights):
         assert_close(last, whole[:, -n:])
 
 
-def test_beyond_the_kept_positions(monkeypatch):
+@pytest.mark.parametrize("kept", [4, 5, 7, 8, 9])
+def test_beyond_the_kept_positions(kept, monkeypatch):
+    """Five queries and nine keys: some lie beyond, one alone does, or none."""
     q, k = vectors(1, 1, 5, 4), vectors(1, 1, 9, 4, seed=2)
     expected = Rotary(4).double()(q, k)
-    monkeypatch.setattr(rotary, "KEPT", 7)
+    monkeypatch.setattr(rotary, "KEPT", kept)
     few = Rotary(4).double()
-    assert few.kept.shape == (2, 7, 2)
+    assert few.kept.shape == (2, kept, 2)
     for actual, whole in zip(few(q, k), expected, strict=True):
         assert torch.equal(actual, whole)
 

@@ -1,3 +1,5 @@
+import copy
+
 import pytest
 import torch
 from torch import nn
@@ -112,6 +114,17 @@ def test_masks_that_leave_nothing_give_finite_numbers():
     output, *_ = decoder(x, memory, causal_mask(4).T & ~causal_mask(4), nothing)
     wanted = [x, memory, *decoder.parameters()]
     assert all(g.isfinite().all() for g in gradients([output], wanted))
+
+
+@pytest.mark.parametrize("last_norm", [True, False])
+def test_a_copy_shares_nothing_with_torchs_decoder(last_norm):
+    theirs = nn.TransformerDecoder(torchs_layer(), 2, nn.LayerNorm(8) if last_norm else None)
+    ours, before = Decoder.from_torch(theirs), copy.deepcopy(theirs.state_dict())
+    with torch.no_grad():
+        for parameter in ours.parameters():
+            parameter.add_(1.0)
+    for name, tensor in theirs.state_dict().items():
+        assert torch.equal(tensor, before[name]), name
 
 
 def test_from_torch_keeps_what_else_a_layer_has():
