@@ -195,7 +195,6 @@ REFUSED = {
         "mask of shape (2, 5) does not broadcast to (batch, heads, query, key) = (2, 3, 5, 5); "
         "for a padding mask (batch, key) write mask[:, None, None, :]",
     ),
-    "no tile": (lambda: tiled_attention(X, X, X, tile=0), "tile must be at least 1, got 0"),
 }
 
 

@@ -86,11 +86,6 @@ REFUSED = {
         ValueError,
         "key asks for gradients, which a cache cannot give; decode inside torch.no_grad()",
     ),
-    "no length": (
-        lambda: KeyValueCache(1, 1, 0, 4),
-        ValueError,
-        "max_length must be at least 1, got 0",
-    ),
 }
 
 

@@ -319,31 +319,10 @@ REFUSED = {
         ValueError,
         "n_heads=3 does not divide d_model=8; it can be 1, 2, 4 or 8",
     ),
-    "no latent row": (
-        lambda: LatentAttention(8, 2, 0),
-        ValueError,
-        "d_latent must be at least 1, got 0",
-    ),
-    "half a latent row": (
-        lambda: LatentAttention(8, 2, 0.5),
-        TypeError,
-        "d_latent must be an int, got 0.5 of type float",
-    ),
-    "a sentence without a batch": (
-        lambda: MLA(X[0]),
-        ValueError,
-        "query must have shape (batch, query, d_model), got 2 dimensions: (5, 8); "
-        "add the batch axis with query[None]",
-    ),
     "a mask of another length": (
         lambda: MLA(X, causal_mask(5, 6)),
         ValueError,
         "mask of shape (5, 6) does not broadcast to (batch, heads, query, key) = (2, 4, 5, 5)",
-    ),
-    "keys for cross-attention in the mask's place": (
-        lambda: MLA(X, X),
-        TypeError,
-        "mask must be boolean, True = may attend, got torch.float32 of shape (2, 5, 8)",
     ),
     "a cache of keys and values": (
         lambda: MLA(X, cache=KeyValueCache(2, 4, 5, 2)),
@@ -382,16 +361,6 @@ REFUSED = {
         TypeError,
         "latent is torch.float16, and this cache holds torch.float32; "
         "make it with dtype=torch.float16",
-    ),
-    "keys with heads": (
-        lambda: filled().append(ROWS[:, None]),
-        ValueError,
-        "latent must have shape (batch, new, d_latent), got 4 dimensions: (2, 1, 1, 3)",
-    ),
-    "no length": (
-        lambda: LatentCache(1, 0, 3),
-        ValueError,
-        "max_length must be at least 1, got 0",
     ),
 }
 

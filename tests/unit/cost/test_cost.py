@@ -359,12 +359,10 @@ WRONG = {
         lambda: dense.multi_head(10, 8, 3),
         "n_heads=3 does not divide d_model=8; it can be 1, 2, 4 or 8",
     ),
-    "no tokens": (lambda: dense.multi_head(0, 8, 2), "n must be at least 1, got 0"),
     "groups that do not divide": (
         lambda: dense.grouped_query(10, 8, 4, 3),
         "n_kv_heads=3 does not divide n_heads=4; it can be 1, 2 or 4",
     ),
-    "no latent row": (lambda: dense.latent(10, 8, 4, 0), "d_latent must be at least 1, got 0"),
     "a convolution of one position": (
         lambda: dense.convolutional(10, 8, 1),
         "kernel_size must be at least 2, got 1",
@@ -387,7 +385,6 @@ WRONG = {
         lambda: sparse.fixed(10, 8, 2, stride=3, summary=4),
         "summary=4 keys do not fit in a row of stride=3 keys",
     ),
-    "no chunk": (lambda: linear.gated_delta_rule(10, 8, 2, 0), "chunk must be at least 1, got 0"),
     "a sequence longer than max_length": (
         lambda: linear.linformer(10, 8, 2, 4, max_length=9),
         "max_length must be at least 10, got 9",

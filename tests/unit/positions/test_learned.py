@@ -61,16 +61,6 @@ REFUSED = {
         "x has 7 positions, more than max_length=6, and no vector was learned for the others; "
         "shorten x, or build and train LearnedPositions(4, max_length=7)",
     ),
-    "another width": (
-        lambda: LearnedPositions(5, max_length=7)(X),
-        ValueError,
-        "the last axis of x must be d_model=5, got 4",
-    ),
-    "no position": (
-        lambda: LearnedPositions(4, max_length=0),
-        ValueError,
-        "max_length must be at least 1, got 0",
-    ),
 }
 
 

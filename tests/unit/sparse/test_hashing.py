@@ -355,7 +355,6 @@ def test_it_has_one_projection_less_than_multi_head_attention():
 
 
 X, B = torch.zeros(1, 2, 5, 4), torch.zeros(1, 2, 3, 5, dtype=torch.int64)
-R = torch.zeros(2, 4, 3)
 OPTIONS = {"n_buckets": 4, "n_rounds": 2, "chunk_length": 8}
 EVEN = "n_buckets must be even, one for each direction and one for its opposite, got "
 SHAPE = "buckets must have shape (batch, heads, rounds, seq) = (1, 2, rounds, 5), got "
@@ -366,7 +365,6 @@ def reformer(**options):
 
 
 WRONG = {
-    "hash: vectors": (lambda: lsh_buckets(X[0], R), "x must have shape"),
     "hash: rotations of another width": (
         lambda: lsh_buckets(X, torch.zeros(2, 3, 6)),
         "rotations must have shape (rounds, d_key, half) with d_key=4, got (2, 3, 6)",
@@ -383,10 +381,6 @@ WRONG = {
         lambda: lsh_attention(X, X, B[..., :4], chunk_length=4),
         SHAPE + "(1, 2, 3, 4); lsh_buckets(query, rotations) makes them",
     ),
-    "attention: no chunk": (
-        lambda: lsh_attention(X, X, B, chunk_length=0),
-        "chunk_length must be at least 1, got 0",
-    ),
     "attention: a causal mask": (
         lambda: lsh_attention(X, X, B, causal_mask(5), chunk_length=4),
         "LSH attention can leave out keys for all queries alike",
@@ -395,12 +389,6 @@ WRONG = {
     "layer: an odd number": (lambda: reformer(n_buckets=5), EVEN + "5"),
     "layer: an odd number of two": (lambda: reformer(n_buckets=(4, 3)), EVEN + "3"),
     "layer: no buckets": (lambda: reformer(n_buckets=0), "n_buckets must be at least 2, got 0"),
-    "layer: no rounds": (lambda: reformer(n_rounds=0), "n_rounds must be at least 1, got 0"),
-    "layer: no chunk": (lambda: reformer(chunk_length=0), "chunk_length must be at least 1, got 0"),
-    "layer: input": (
-        lambda: reformer()(torch.zeros(1, 5, 7)),
-        "the last axis of x must be d_model=8, got 7",
-    ),
     "layer: a causal mask": (
         lambda: reformer()(torch.zeros(1, 5, 8), causal_mask(5)),
         "LSH attention can leave out keys for all queries alike",

@@ -10,7 +10,6 @@ from attention.sparse.sinks import sink_mask
 from attention.sparse.union import sparse_attention
 from attention.sparse.window import sliding_window_mask
 from tests.unit.cases import assert_close, assert_gradients_close
-from tests.unit.refusals import refusals
 from tests.unit.sparse.cases import (
     assert_equals_dense,
     in_a_loop,
@@ -100,26 +99,3 @@ def test_no_tensor_of_query_times_key_numbers_is_made():
     """The largest is that of the listed keys: n times window, block and sinks."""
     assert 1000 * 2 <= largest_tensor(with_sinks, 1000) <= 1024 * (16 + 32 + 4)
     assert largest_piece(with_sinks, 1000, numbers=2000) <= 2 * 1024 * 4
-
-
-REFUSED = {
-    "a window of another sign": (
-        lambda: sink_mask(4, -1, 2),
-        ValueError,
-        "window must be at least 0, got -1",
-    ),
-    "no tokens": (lambda: sink_mask(0, 1, 2), ValueError, "seq must be at least 1, got 0"),
-    "fewer than no sinks": (
-        lambda: sink_mask(4, 1, -2),
-        ValueError,
-        "n_sinks must be at least 0, got -2",
-    ),
-    "positions of sinks for their number": (
-        lambda: sink_mask(4, 1, range(2)),
-        TypeError,
-        "n_sinks must be an int, got range(0, 2)",
-    ),
-}
-
-
-test_bad_input_is_refused_with_a_reason = refusals(REFUSED)

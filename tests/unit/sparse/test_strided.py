@@ -53,7 +53,6 @@ def test_without_gradients_no_tensor_outgrows_a_piece():
 
 test_bad_input = refusals(
     [
-        (lambda: strided_attention(**zeros(stride=0)), "stride must be at least 1, got 0"),
         (
             lambda: strided_attention(**zeros(stride=2, query=torch.zeros(1, 1, 5, 2))),
             "strided attention is self-attention",
@@ -62,7 +61,5 @@ test_bad_input = refusals(
             lambda: strided_attention(**zeros(stride=2, mask=EACH_QUERYS_OWN)),
             "strided attention can leave out keys",
         ),
-        (lambda: strided_mask(0, 2), "seq must be at least 1, got 0"),
-        (lambda: strided_mask(6, 0), "stride must be at least 1, got 0"),
     ]
 )

@@ -142,7 +142,6 @@ REFUSED = {
         ValueError,
         "the last axis of x must be d_model=4, got 8 in shape (2, 5, 8)",
     ),
-    "no layers": (lambda: Encoder(8, 2, 16, n_layers=0), ValueError, "n_layers must be at least 1"),
     "not torch's layer": (
         lambda: EncoderLayer.from_torch(nn.TransformerDecoderLayer(8, 2)),
         TypeError,

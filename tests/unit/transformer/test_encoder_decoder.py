@@ -128,14 +128,6 @@ REFUSED = {
         lambda: small().decode(TARGET, small().encode(IDS)[0], IDS[:, :4]),
         "source must have shape (batch, source) = (2, 6), got (2, 4)",
     ),
-    "no source vocabulary": (
-        lambda: EncoderDecoder(0, 3, 8, 2, 16),
-        "source_vocab must be at least 1, got 0",
-    ),
-    "no target vocabulary": (
-        lambda: EncoderDecoder(3, 0, 8, 2, 16),
-        "target_vocab must be at least 1, got 0",
-    ),
 }
 
 

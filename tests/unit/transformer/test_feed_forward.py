@@ -35,24 +35,11 @@ def test_dropout_acts_in_between_in_training_only():
     assert not torch.allclose(module(x), module.w_2.bias.expand(2, 3, 4))
 
 
-X = torch.zeros(2, 3, 4)
 REFUSED = {
-    "another width": (
-        lambda: FeedForward(8, 16)(X),
-        ValueError,
-        "the last axis of x must be d_model=8, got 4 in shape (2, 3, 4)",
-    ),
-    "no d_model": (lambda: FeedForward(0, 16), ValueError, "d_model must be at least 1, got 0"),
-    "no d_ff": (lambda: FeedForward(4, 0), ValueError, "d_ff must be at least 1, got 0"),
     "an activation by name": (
         lambda: FeedForward(4, 8, activation="relu"),
         TypeError,
         "activation must be a function of a tensor",
-    ),
-    "dropout above 1": (
-        lambda: FeedForward(4, 8, dropout=2),
-        ValueError,
-        "dropout is a probability between 0 and 1, got 2",
     ),
     "not one of torch's layers": (
         lambda: FeedForward.from_torch(nn.Linear(4, 8)),

@@ -6,7 +6,6 @@ from attention import Encoder, MultiHeadAttention, padding_mask
 from attention.positions.rotary import Rotary
 from attention.transformer.qk_norm import QKNorm, QKSequential
 from tests.unit.cases import ULPS_OF_GRADIENTS, assert_close, assert_gradients_close, gradients
-from tests.unit.refusals import refusals
 from tests.unit.transformer.torchs_layers import IDS, randomised, vectors
 
 EPS = 1e-6
@@ -132,20 +131,6 @@ def test_autocast(need_weights):
             output, _ = attention(x, need_weights=need_weights)
         assert output.dtype == torch.bfloat16
         assert_close(output, expected)
-
-
-Q, K = torch.zeros(1, 2, 5, 4), torch.zeros(1, 2, 6, 4)
-REFUSED = {
-    "no width": (lambda: QKNorm(0), "d_key must be at least 1, got 0"),
-    "d_model for d_key": (lambda: QKNorm(8)(Q, K), "the last axis of q must be d_key=8, got 4"),
-    "keys of another width": (
-        lambda: QKNorm(4)(Q, K[..., :2]),
-        "the last axis of k must be d_key=4, got 2",
-    ),
-}
-
-
-test_bad_input_is_refused_with_a_reason = refusals(REFUSED)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
