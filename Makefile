@@ -13,6 +13,13 @@ INSTALL ?= $(VENV)/bin/python -m pip install --disable-pip-version-check
 
 BIN = $(VENV)/bin
 INSTALLED = $(VENV)/installed
+# An environment holds this checkout's package by its path: that of another one would run its code.
+OWNER := $(shell cat $(INSTALLED) 2>/dev/null)
+ifneq ($(OWNER),)
+ifneq ($(OWNER),$(CURDIR))
+$(error $(VENV) is the environment of $(OWNER), and this is $(CURDIR). Name another one, such as VENV=.venv, or delete it)
+endif
+endif
 PAGES = _build/html
 BUILT = _build/built
 REPOSITORY = _build/repository
@@ -134,7 +141,7 @@ $(INSTALLED): requirements.txt pyproject.toml | $(BIN)/python
 	@echo "The first time this takes a few minutes ..."
 	@$(INSTALL) -r requirements.txt
 	@$(INSTALL) --no-deps --editable .
-	@touch $@
+	@echo "$(CURDIR)" > $@
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "This needs Python 3.11 or newer. Install it, or say where it is:" \

@@ -75,3 +75,11 @@ def test_every_test_is_in_one_step():
     found = Counter(test for step in steps for test in collected(*step))
     assert [test for test, times in found.items() if times > 1] == []
     assert set(collected("tests")) - set(found) == set()
+
+
+def test_the_environment_of_another_checkout_is_refused(tmp_path):
+    """It would run that one's code, and installing into it would take the package away there."""
+    (tmp_path / "installed").write_text("/elsewhere\n", "utf-8")
+    make = ["make", "--dry-run", "book", f"VENV={tmp_path}"]
+    run = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode and "is the environment of /elsewhere, and this is" in run.stderr

@@ -1,5 +1,6 @@
 """What is in a bundle: what the platform asks for, the hidden tests, no solution."""
 
+import os
 import subprocess
 import sys
 import zipfile
@@ -147,3 +148,33 @@ def test_make_assignments_writes_them(tmp_path, monkeypatch, capsys):
     with pytest.raises(SystemExit):
         releasing.main([str(SEED), "--for", "blackboard"])
     assert "'classroom50', 'gradescope'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("refused", "installed"), [("--python 3.11", True), ("--torch-backend", True), ("pip", False)]
+)
+def test_what_the_network_refuses_is_tried_again_and_taken_from_elsewhere(
+    refused, installed, tmp_path
+):
+    """With a python3 and a uv that write down what they are asked, and refuse one thing."""
+    script = (ROOT / "assignments/autograders/entry/install.sh").read_text("utf-8")
+    (tmp_path / "install.sh").write_text(script.replace("for wait in 0 5 20", "for wait in 0 0 0"))
+    for program in ("bin/python3", ".uv/bin/python", ".uv/bin/uv", ".venv/bin/python"):
+        path = tmp_path / program
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(
+            f'#!/bin/sh\necho "$@" >>{tmp_path}/asked\n'
+            f'case "$*" in *"{refused}"*) exit 1;; esac\necho {tmp_path}\n'
+        )
+        path.chmod(0o755)
+    run = subprocess.run(
+        ["bash", "install.sh"],
+        cwd=tmp_path,
+        env={"PATH": f"{tmp_path}/bin:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (run.returncode == 0) == installed, run.stderr
+    asked = (tmp_path / "asked").read_text("utf-8").splitlines()
+    assert sum(refused in line for line in asked) == 3
