@@ -180,7 +180,7 @@ def require_dtype_of(module: nn.Module, **inputs: Tensor) -> None:
             require_dtype(name, x, owner, parameter.dtype)
 
 
-def require_mask(mask: Tensor, scores: tuple[int, ...]) -> None:
+def require_mask(mask: Tensor, scores: tuple[int, ...], name: str = "mask") -> None:
     """Require a boolean mask that broadcasts to the shape of the scores.
 
     A mask has the two axes (query, key), or as many as the scores. Three axes against four are
@@ -189,33 +189,35 @@ def require_mask(mask: Tensor, scores: tuple[int, ...]) -> None:
     for keys.
     """
     if not isinstance(mask, Tensor):
-        raise TypeError(f"mask must be a boolean tensor or None, got {type(mask).__name__}")
+        raise TypeError(f"{name} must be a boolean tensor or None, got {type(mask).__name__}")
     shape = tuple(mask.shape)
     if mask.dtype != torch.bool:
         raise TypeError(
-            f"mask must be boolean, True = may attend, got {mask.dtype} of shape {shape}; "
-            "from ones and zeros write mask == 1, from an additive 0 and -inf write mask == 0"
+            f"{name} must be boolean, True = may attend, got {mask.dtype} of shape {shape}; "
+            f"from ones and zeros write {name} == 1, from an additive 0 and "
+            f"-inf write {name} == 0"
         )
     four = len(scores) == 4
     expected = f"{'(batch, heads, query, key)' if four else 'the scores'} = {scores}"
     if mask.ndim < 2:
         raise ValueError(
-            f"mask has {mask.ndim} axes, {shape}, and must have at least (query, key) to broadcast "
-            f"to {expected}; write mask[None] for one that is the same for all queries"
+            f"{name} has {mask.ndim} axes, {shape}, and must have at least (query, key) to "
+            f"broadcast to {expected}; write {name}[None] for one that is the same for all queries"
         )
     if 2 < mask.ndim < len(scores):
-        hint = "mask[:, None] for one mask per sentence, mask[None] for one per head"
+        hint = f"{name}[:, None] for one mask per sentence, {name}[None] for one per head"
         raise ValueError(
-            f"mask has {mask.ndim} axes, {shape}, and must have 2 or {len(scores)} to broadcast "
-            f"to {expected}; say which axis is missing: {hint if four else 'mask[:, None]'}"
+            f"{name} has {mask.ndim} axes, {shape}, and must have 2 or {len(scores)} to broadcast "
+            f"to {expected}; say which axis is missing: {hint if four else f'{name}[:, None]'}"
         )
     sizes = zip(reversed(shape), reversed(scores), strict=False)
     if mask.ndim > len(scores) or any(size not in (1, score) for size, score in sizes):
         per_key = four and shape == (scores[0], scores[3])
-        hint = "; for a padding mask (batch, key) write mask[:, None, None, :]" if per_key else ""
+        way_out = f"; for a padding mask (batch, key) write {name}[:, None, None, :]"
+        hint = way_out if per_key else ""
         if len(scores) == 3 and mask.ndim == 4:
-            hint = "; without an axis of heads, as padding_mask makes it, take mask[:, 0]"
-        raise ValueError(f"mask of shape {shape} does not broadcast to {expected}{hint}")
+            hint = f"; without an axis of heads, as padding_mask makes it, take {name}[:, 0]"
+        raise ValueError(f"{name} of shape {shape} does not broadcast to {expected}{hint}")
 
 
 def require_padding_mask(mask: Tensor, scores: tuple[int, ...], mechanism: str) -> None:

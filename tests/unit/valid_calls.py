@@ -76,7 +76,7 @@ OWN: dict[str, dict[str, Any]] = {
 TRUSTED = {"attend", "first_state", "positions", "prepare", "require_encoded", "residual", "step"}
 TRUSTED |= {"scores", "turn", "turns", "extra_repr"}
 # What attends in `MultiHeadAttention`, which has checked query, key, value and mask.
-INSIDE = {"DotProduct", "HeadGate", "Linformer", "Performer"}
+INSIDE = {"DotProduct", "HeadGate", "Linformer", "Mechanism", "Performer"}
 NO_CALLS = {"RunningExample", "SENTENCES", "TransformerOutput"}  # results, and texts
 PARTS = {"of_pairs", "pairs_in_chunks", "with_features"}  # of the counts of others
 QK_SEQUENTIAL = (a.QKNorm(6), a.Rotary(6))  # its arguments have no names

@@ -19,7 +19,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attention.arguments import require_dtype_of, require_size, require_vectors
+from attention.arguments import require_dtype_of, require_mask, require_size, require_vectors
 from attention.multihead import MultiHeadAttention
 from attention.transformer.feed_forward import FeedForward
 from attention.transformer.residual import ResidualLayer
@@ -107,6 +107,10 @@ class DecoderLayer(ResidualLayer):
                 f"got x {tuple(x.shape)} and memory {tuple(memory.shape)}"
             )
         require_dtype_of(self, x=x, memory=memory)
+        if memory_mask is not None:  # the attention inside would call it mask
+            n_heads = self.cross_attention.n_heads
+            scores = (x.shape[0], n_heads, x.shape[1], memory.shape[1])
+            require_mask(memory_mask, scores, "memory_mask")
 
         attend = partial(self.self_attention, mask=mask, causal=True, need_weights=need_weights)
         x, self_weights = self.residual(x, attend, self.self_attention_norm)
