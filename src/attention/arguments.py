@@ -7,6 +7,7 @@ for an accelerator and leaves `torch.compile` its whole graph.
 """
 
 import math
+import operator
 
 import torch
 from torch import Tensor, nn
@@ -18,6 +19,17 @@ def require_size(name: str, size: int, *, least: int = 1) -> None:
         raise TypeError(f"{name} must be an int, got {size!r} of type {type(size).__name__}")
     if size < least:
         raise ValueError(f"{name} must be at least {least}, got {size}")
+
+
+def require_index(name: str, index: int) -> int:
+    """Require an int, of Python's, torch's or another library's; return it as Python's."""
+    try:
+        if isinstance(index, bool):
+            raise TypeError
+        return operator.index(index)
+    except TypeError:
+        kind = type(index).__name__
+        raise TypeError(f"{name} must be an int, got {index!r} of type {kind}") from None
 
 
 def require_divides(part_name: str, part: int, whole_name: str, whole: int) -> None:

@@ -1,6 +1,5 @@
 """From text to token ids (chapter 1)."""
 
-import operator
 import re
 from collections.abc import Iterable, Sequence
 
@@ -8,7 +7,7 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
-from attention.arguments import require_size
+from attention.arguments import require_index, require_size
 
 # A word, with the apostrophes and hyphens inside it, or any one other mark that is not a space.
 TOKEN = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
@@ -129,7 +128,7 @@ class Vocabulary:
         if isinstance(ids, Tensor) and ids.ndim == 1:
             ids = ids.tolist()
         _require_list("ids", ids)
-        ids = [_require_id(i) for i in ids]
+        ids = [require_index("each of ids", i) for i in ids]
         for i in ids:
             if not 0 <= i < len(self):
                 raise ValueError(
@@ -156,14 +155,3 @@ def _require_list(name: str, items: Iterable) -> None:
     if not isinstance(items, Iterable) or isinstance(items, (str, bytes, Tensor)):
         got = f"shape {tuple(items.shape)}" if isinstance(items, Tensor) else type(items).__name__
         raise TypeError(f"{name} must be a list, got {got}")
-
-
-def _require_id(i: int) -> int:
-    """Require an int, of Python's or another library's."""
-    try:
-        if isinstance(i, bool):
-            raise TypeError
-        return operator.index(i)
-    except TypeError:
-        kind = type(i).__name__
-        raise TypeError(f"ids must be ints along one axis, got {i!r} of type {kind}") from None

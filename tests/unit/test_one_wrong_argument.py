@@ -63,8 +63,14 @@ AS_GOOD = {
     **{key: {"0"} for key in ("RollingCache, window", "sink_mask, window")},
     **{key: {"0"} for key in ("sliding_window_mask, window", "sparse_attention, window")},
     # An id that exists.
-    **{key: {"0"} for key in (f"{who}Decoder.greedy, start_id" for who in ("Bahdanau", "Luong"))},
-    **{key: {"0"} for key in (f"{who}Decoder.greedy, end_id" for who in ("Bahdanau", "Luong"))},
+    **{
+        key: {"0", "tensor"}
+        for key in (f"{who}Decoder.greedy, start_id" for who in ("Bahdanau", "Luong"))
+    },
+    **{
+        key: {"0", "tensor"}
+        for key in (f"{who}Decoder.greedy, end_id" for who in ("Bahdanau", "Luong"))
+    },
     # One tensor alone, or one that is converted to the other's dtype.
     **dict.fromkeys(("HeadGate, gate", "split_heads, x", "merge_heads, x"), DOUBLE),
     **dict.fromkeys(("SinusoidalPositionalEncoding.forward, x", "elu_plus_one, x"), DOUBLE),

@@ -29,6 +29,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from attention.arguments import (
     require_dtype_of,
+    require_index,
     require_mask,
     require_size,
     require_token_ids,
@@ -217,8 +218,9 @@ class RecurrentDecoder(nn.Module):
             pad_id; and the weights, (batch, target, key).
         """
         require_size("max_length", max_length)
-        for name, token_id in (("start_id", start_id), ("end_id", end_id)):
-            require_size(name, token_id, least=0)
+        start_id, end_id = require_index("start_id", start_id), require_index("end_id", end_id)
+        require_size("start_id", start_id, least=0)
+        require_size("end_id", end_id, least=0)
         state, attend = self.attend_to(encoded, mask)
         token = torch.full((encoded.shape[0],), start_id, device=encoded.device)
         ended = torch.zeros_like(token, dtype=torch.bool)
