@@ -82,11 +82,18 @@ def keep_marks(
 
 
 def count_errors_alone(notebook: NotebookNode) -> None:
-    """A warning in a test is no error, which nbgrader takes what is on stderr for."""
+    """Leave a test's errors as all that nbgrader reads points from.
+
+    It takes what is on stderr for an error, and a number that is shown for the points. No test
+    shows one; what an answer shows while it is tested is not the test's.
+    """
     for cell in filter(is_test, notebook.cells):
         for output in cell.outputs:
             if output.output_type == "stream":
                 output.name = "stdout"
+            elif output.output_type == "execute_result":
+                output.output_type = "display_data"
+                output.pop("execution_count", None)  # which only a result has
             elif output.output_type == "error" and output.ename == "AssertionError":
                 # The words are for the learner, the lines around them may be hidden tests.
                 output.traceback = [output.evalue or "AssertionError"]

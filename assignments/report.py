@@ -18,7 +18,7 @@ from pygments.formatters import HtmlFormatter
 from assignments import gradebook
 from assignments.course import cell_name, grade_id, is_test, tasks, title
 from assignments.intake.notebooks import Submission
-from assignments.sandbox.run import NOT_GRADED
+from assignments.sandbox.client import NOT_GRADED
 
 COLUMNS = [
     *("student", "assignment", "file", "status", "points", "out_of", "by_hand"),
