@@ -16,6 +16,7 @@ from nbgrader.preprocessors import ClearHiddenTests
 from pygments.formatters import HtmlFormatter
 
 from assignments import gradebook
+from assignments.cleaned import clean, cut, text_cell
 from assignments.course import cell_name, grade_id, is_test, tasks, title
 from assignments.intake.notebooks import Submission
 from assignments.sandbox.client import NOT_GRADED
@@ -86,7 +87,7 @@ def exporter() -> HTMLExporter:
     page = HTMLExporter(
         template_name="feedback_page",
         extra_template_basedirs=[str(Path(__file__).parent)],
-        filters={"in_words": in_words},
+        filters={"in_words": in_words, "text_cell": text_cell, "clean": clean, "cut": cut},
         exclude_anchor_links=True,
         exclude_output_prompt=True,
         sanitize_html=True,
