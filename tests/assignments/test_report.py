@@ -3,6 +3,7 @@
 It runs nothing and asks no other host, whatever the student's code has shown.
 """
 
+import asyncio
 import html
 import re
 from html.parser import HTMLParser
@@ -14,8 +15,11 @@ from nbconvert.exporters import HTMLExporter
 from nbformat.v4 import new_code_cell, new_markdown_cell
 from playwright.sync_api import sync_playwright
 
-from assignments.grade import grade
-from assignments.report import no_formula, unbroken
+from assignments.grade import grade, grade_all
+from assignments.intake.files import File
+from assignments.intake.notebooks import Submission
+from assignments.lms.files import as_html
+from assignments.report import no_formula, printable, unbroken
 from assignments.sandbox import landlock
 from attention.checks.result import Result
 from tests.assignments.conftest import source
@@ -221,6 +225,40 @@ def test_paragraphs_are_put_together_again():
     assert text.splitlines() == ["check_x: not yet.", *result.paragraphs]
 
 
-def test_a_spreadsheet_computes_nothing():
+@pytest.mark.parametrize("sign", "=+-@＝＋－＠")
+@pytest.mark.parametrize(
+    "before", ["", "\t", "\n", "\r", "a;", "a; ", 'a;"', "a\t", "a\n", "a\r\n", "=a;"]
+)
+def test_a_spreadsheet_computes_nothing(sign, before):
+    """Where its list separator is a semicolon, it cuts a cell there, and at each end of a line."""
+    for piece in re.split(r"[;\t\r\n]", no_formula(f"{before}{sign}HYPERLINK()")):
+        assert not re.match(r'[\s"]*[=+\-@＝＋－＠]', piece)
+
+
+def test_words_stay_as_they_are():
+    for text in ("ada", "a=b; c-d", "x, -1", "1-projection", "ada@example.org"):
+        assert no_formula(text) == text
     assert no_formula("=HYPERLINK()") == "'=HYPERLINK()"
-    assert no_formula("ada") == "ada"
+
+
+def test_a_terminal_shows_what_is_printed_and_obeys_none_of_it():
+    name = "\x1b[2Ja\x9b31m\r\n\x07\u202egnp.\u2066b\u2028\x00c\x7f ä → 日本"
+    shown = printable(name)
+    assert shown.isprintable() and shown.endswith(" ä → 日本")
+    assert "\\x1b[2Ja" in shown and "\\u202e" in shown
+    assert printable("[1/2] ada.ipynb: 20 of 20") == "[1/2] ada.ipynb: 20 of 20"
+
+
+def test_a_file_that_was_handed_in_writes_no_line_of_its_own(tmp_path, capsys):
+    name = "eve.ipynb: 0 of 20\n[2/2] ada.ipynb: 20 of 20\x1b[1A\u202e"
+    asyncio.run(grade_all([Submission(File((name,), 0), remarks=["\x1b[2J"])], tmp_path, {}, ""))
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.isprintable() and line.startswith("[1/1] eve.ipynb: 0 of 20\\n[2/2] ada")
+
+
+@pytest.mark.parametrize("comment", ["=1+1", "a;=1+1", "a<=1", 'x & "=1', "&;==-1", "a\n=1", "＝1"])
+def test_a_comment_for_the_lms_computes_nothing(comment):
+    written = as_html(comment)
+    assert html.unescape(written.replace("<br>", "\n")) == comment
+    for piece in re.split(r"[;\t\r\n]", written):
+        assert not re.match(r'[\s"]*[=+\-@＝＋－＠]', piece)
