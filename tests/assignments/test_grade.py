@@ -1,5 +1,6 @@
 """A class of sixty hands in, as classes do: each file has its row, and each row the right marks."""
 
+import asyncio
 import csv
 import json
 import random
@@ -10,7 +11,9 @@ import nbformat
 import pytest
 
 from assignments.course import grade_id
-from assignments.grade import grade, peak_memory
+from assignments.grade import grade, grade_all, peak_memory
+from assignments.intake.files import File
+from assignments.intake.notebooks import Submission
 from assignments.sandbox import landlock
 from tests.assignments.conftest import SEED, source
 from tests.assignments.submissions import reference_answers, submission
@@ -178,3 +181,10 @@ def test_a_class_of_sixty(handed_in, tmp_path, capsys):
             assert sum(float(row[test]) for test in tests) == float(row["points"])
     progress = capsys.readouterr().out
     assert f"[{CLASS}/{CLASS}]" in progress and f"The class's seed is {SEED}" in progress
+
+
+def test_a_file_that_was_handed_in_writes_no_line_of_its_own(tmp_path, capsys):
+    name = "eve.ipynb: 0 of 20\n[2/2] ada.ipynb: 20 of 20\x1b[1A\u202e"
+    asyncio.run(grade_all([Submission(File((name,), 0), remarks=["\x1b[2J"])], tmp_path, {}, ""))
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.isprintable() and line.startswith("[1/1] eve.ipynb: 0 of 20\\n[2/2] ada")

@@ -3,7 +3,6 @@
 It runs nothing and asks no other host, whatever the student's code has shown.
 """
 
-import asyncio
 import html
 import re
 from html.parser import HTMLParser
@@ -15,9 +14,7 @@ from nbconvert.exporters import HTMLExporter
 from nbformat.v4 import new_code_cell, new_markdown_cell
 from playwright.sync_api import sync_playwright
 
-from assignments.grade import grade, grade_all
-from assignments.intake.files import File
-from assignments.intake.notebooks import Submission
+from assignments.grade import grade
 from assignments.lms.files import as_html
 from assignments.report import no_formula, printable, unbroken
 from assignments.sandbox import landlock
@@ -247,13 +244,6 @@ def test_a_terminal_shows_what_is_printed_and_obeys_none_of_it():
     assert shown.isprintable() and shown.endswith(" ä → 日本")
     assert "\\x1b[2Ja" in shown and "\\u202e" in shown
     assert printable("[1/2] ada.ipynb: 20 of 20") == "[1/2] ada.ipynb: 20 of 20"
-
-
-def test_a_file_that_was_handed_in_writes_no_line_of_its_own(tmp_path, capsys):
-    name = "eve.ipynb: 0 of 20\n[2/2] ada.ipynb: 20 of 20\x1b[1A\u202e"
-    asyncio.run(grade_all([Submission(File((name,), 0), remarks=["\x1b[2J"])], tmp_path, {}, ""))
-    (line,) = capsys.readouterr().out.splitlines()
-    assert line.isprintable() and line.startswith("[1/1] eve.ipynb: 0 of 20\\n[2/2] ada")
 
 
 @pytest.mark.parametrize("comment", ["=1+1", "a;=1+1", "a<=1", 'x & "=1', "&;==-1", "a\n=1", "＝1"])
