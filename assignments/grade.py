@@ -74,7 +74,7 @@ def grade(
     report.write_csv(rows, root / "grades.csv")
     handed_in = {only} if only else {mark.submission.assignment for mark in marks}
     titles = {name: title(releases[name]) for name in names if name in handed_in}
-    print(*write_marks(marks, titles, roster, root), sep="\n")
+    report.tell(*write_marks(marks, titles, roster, root))
     return rows
 
 
@@ -96,7 +96,7 @@ async def grade_all(
                     results = report.results_of(submission, release, root)
                     report.write_page(submission, notebook, release, results, root)
                 except Exception as error:  # the others are graded all the same
-                    traceback.print_exc()
+                    report.tell(*traceback.format_exc().splitlines(), to=sys.stderr)
                     why = report.on_one_line(f"{type(error).__name__}: {error}")
                     submission.remarks.append(
                         f"its grading did not come to its end, look at it by hand ({why})"
@@ -105,7 +105,7 @@ async def grade_all(
         row = report.row_of(submission, root)
         result = f"{row['points']} of {row['out_of']}" if submission.graded else "not graded"
         reason = f" ({submission.reason})" if submission.remarks else ""
-        print(f"[{done}/{len(submissions)}] {submission.file.name}: {result}{reason}", flush=True)
+        report.tell(f"[{done}/{len(submissions)}] {submission.file.name}: {result}{reason}")
         return Mark(submission, row, report.comment(submission, results))
 
     return await asyncio.gather(*map(one, submissions))

@@ -1,14 +1,15 @@
 """nbgrader's gradebook and folders: what was handed in, the marks of a run, and those by hand."""
 
+from copy import deepcopy
 from pathlib import Path
 
 import nbformat
 from nbconvert.preprocessors import ClearMetadataPreprocessor
-from nbconvert.preprocessors.sanitize import SanitizeHTML
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 from nbgrader.preprocessors import CheckCellMetadata, LimitOutput, OverwriteCells, SaveAutoGrades
 
+from assignments.cleaned import clean_outputs, clean_texts
 from assignments.course import is_test, settings
 from assignments.intake.notebooks import Submission
 
@@ -57,16 +58,16 @@ def keep_marks(
     again: whether this file was graded before; then its marks by hand need no second look.
 
     Returns:
-        The notebook as it is kept, whose outputs can be shown.
+        The notebook, whose outputs can be shown; its texts are as the student wrote them.
     """
     count_errors_alone(notebook)
     resources = resources_of(submission, root)
     for preprocessor in (
         *(ClearMetadataPreprocessor(preserve_cell_metadata_mask={"nbgrader"}), LimitOutput()),
-        # formgrader shows what is in it to somebody who is logged in
-        *(SaveAutoGrades(), SanitizeHTML()),
+        SaveAutoGrades(),
     ):
         notebook, resources = preprocessor.preprocess(notebook, resources)
+    clean_outputs(notebook)
     name, student = submission.assignment, submission.student
     if again:
         with open_gradebook(root) as gradebook:
@@ -76,17 +77,26 @@ def keep_marks(
             gradebook.db.commit()
     path = root / "autograded" / student / name / f"{name}.ipynb"
     path.parent.mkdir(parents=True, exist_ok=True)
-    nbformat.write(notebook, path)
+    kept = deepcopy(notebook)
+    clean_texts(kept)  # formgrader shows it to somebody who is logged in
+    nbformat.write(kept, path)
     submission.graded = True
     return notebook
 
 
 def count_errors_alone(notebook: NotebookNode) -> None:
-    """A warning in a test is no error, which nbgrader takes what is on stderr for."""
+    """Leave a test's errors as all that nbgrader reads points from.
+
+    It takes what is on stderr for an error, and a number that is shown for the points. No test
+    shows one; what an answer shows while it is tested is not the test's.
+    """
     for cell in filter(is_test, notebook.cells):
         for output in cell.outputs:
             if output.output_type == "stream":
                 output.name = "stdout"
+            elif output.output_type == "execute_result":
+                output.output_type = "display_data"
+                output.pop("execution_count", None)  # which only a result has
             elif output.output_type == "error" and output.ename == "AssertionError":
                 # The words are for the learner, the lines around them may be hidden tests.
                 output.traceback = [output.evalue or "AssertionError"]

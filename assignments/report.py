@@ -9,6 +9,7 @@ import html
 import re
 from functools import cache
 from pathlib import Path
+from typing import TextIO
 
 from nbconvert.exporters import HTMLExporter
 from nbformat import NotebookNode
@@ -16,9 +17,10 @@ from nbgrader.preprocessors import ClearHiddenTests
 from pygments.formatters import HtmlFormatter
 
 from assignments import gradebook
+from assignments.cleaned import clean, cut, text_cell
 from assignments.course import cell_name, grade_id, is_test, tasks, title
 from assignments.intake.notebooks import Submission
-from assignments.sandbox.run import NOT_GRADED
+from assignments.sandbox.client import NOT_GRADED
 
 COLUMNS = [
     *("student", "assignment", "file", "status", "points", "out_of", "by_hand"),
@@ -26,6 +28,8 @@ COLUMNS = [
 ]
 MESSAGE = 200  # characters of a message that a row has room for
 WIDTH = 72  # columns to which a check breaks its words
+SIGNS = r"=+\-@＝＋－＠"  # that begin a formula, the wide ones in a Chinese or Japanese spreadsheet
+FORMULA = re.compile(rf'(^|[;\t\r\n])(?=[\s"]*[{SIGNS}])')
 Results = dict[str, dict[str, str]]  # by nbgrader's names of the graded cells
 POLICY = (
     '<meta http-equiv="Content-Security-Policy" '
@@ -86,7 +90,7 @@ def exporter() -> HTMLExporter:
     page = HTMLExporter(
         template_name="feedback_page",
         extra_template_basedirs=[str(Path(__file__).parent)],
-        filters={"in_words": in_words},
+        filters={"in_words": in_words, "text_cell": text_cell, "clean": clean, "cut": cut},
         exclude_anchor_links=True,
         exclude_output_prompt=True,
         sanitize_html=True,
@@ -217,5 +221,18 @@ def write_csv(rows: list[dict[str, str]], path: Path, columns: list[str] = COLUM
 
 
 def no_formula(text: str) -> str:
-    """A spreadsheet computes what begins like a formula, and students choose names."""
-    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
+    """A spreadsheet computes what begins like a formula, and students choose names.
+
+    Where its list separator is a semicolon, it cuts there, quotation marks or not.
+    """
+    return FORMULA.sub(r"\1'", text)
+
+
+def tell(*lines: str, to: TextIO | None = None) -> None:
+    """Print lines that hold what a student chose: a name, an error's words."""
+    print(*map(printable, lines), sep="\n", file=to, flush=True)
+
+
+def printable(text: str) -> str:
+    """A line for the terminal, which obeys what is no letter, number or sign to be seen."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from assignments.lms.account import COLUMNS, Mark, Placed, absent, place, renamed
 from assignments.lms.roster import CANVAS, GRADEBOOK, POINTS_POSSIBLE, WORKSHEET, Roster, words
-from assignments.report import no_formula, write_csv
+from assignments.report import SIGNS, no_formula, write_csv
 
 LEFT_OUT = "grades-left-out.csv"
 COMMENTS = "Feedback comments"  # of Moodle's worksheet, where the assignment takes them
@@ -88,7 +88,7 @@ def fill(roster: Roster, placed: Placed, titles: dict[str, str], path: Path) -> 
         cells = [header.index(column) for column in columns]
         used += [cell for cell in cells if cell not in used]
         for person, mark in given:
-            comment = html.escape(mark.comment, quote=False).replace("\n", "<br>")
+            comment = as_html(mark.comment)
             for row in person.rows:
                 for cell, value in zip(cells, (mark.row["points"], comment), strict=False):
                     rows[id(row)][cell] = value
@@ -105,6 +105,16 @@ def fill(roster: Roster, placed: Placed, titles: dict[str, str], path: Path) -> 
             if form is not GRADEBOOK or key in marked:
                 table.writerow([row[i] for i in used])
     return remarks
+
+
+def as_html(comment: str) -> str:
+    """A comment as the LMS takes it, with entities for signs that `no_formula` is about."""
+    text = html.escape(comment, quote=False).replace("\n", "<br>")
+    return re.sub(
+        rf'(^|[;\t\r])[\s"{SIGNS}]+',
+        lambda run: re.sub(f"[{SIGNS}]", lambda sign: f"&#{ord(sign[0])};", run[0]),
+        text,
+    )
 
 
 def scale(roster: Roster, largest: set[str], assignment: str, out_of: str) -> list[str]:

@@ -1,7 +1,6 @@
 """Run a student's notebook in the sandboxed kernel, within limits of time and of output."""
 
 import asyncio
-import json
 import os
 import signal
 import subprocess
@@ -14,26 +13,22 @@ from time import monotonic
 import zmq.asyncio
 from jupyter_client import AsyncKernelManager
 from jupyter_client.kernelspec import KernelSpec
-from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
-from nbformat.v4 import new_output
 from traitlets import Unicode
 
-from assignments.course import ROOT, cell_name
+from assignments.course import ROOT, cell_name, is_test
+from assignments.sandbox.client import ERROR, Client, failure, joined
 
 CELL_SECONDS = 30
 NOTEBOOK_SECONDS = 240
 STARTUP_SECONDS = 120
 STARTS = 4  # of a kernel, for one notebook
-OUTPUT = 500_000  # characters of one cell
-ERROR = 4000  # characters of an error's message
 FOLDER = 64 * 2**20  # bytes on the disk that a kernel's folder may hold,
 ENTRIES = 2000  # files and folders in it,
 THREADS = 500  # and threads of the kernel
 WATCH_SECONDS = 0.2  # from one look at these to the next
 MESSAGE = 16 * 2**20  # bytes: a kernel that sends a longer one is cut off
-NOT_GRADED = "NotGraded"  # the name of the error in a cell that has not been run to its end
 
 context = zmq.asyncio.Context()
 context.setsockopt(zmq.MAXMSGSIZE, MESSAGE)
@@ -53,37 +48,6 @@ class Kernel(AsyncKernelManager):
             "{connection_file}",
         ]
         return KernelSpec(argv=command, display_name="Python 3", language="python")
-
-
-class Client(NotebookClient):
-    """Keeps what each cell's run came to, and no more output than is read."""
-
-    def __init__(self, notebook: NotebookNode, **settings: object) -> None:
-        super().__init__(notebook, **settings)
-        self.on_cell_executed = self.keep_reply
-        self.replies = {}
-        self.sizes = {}
-
-    def keep_reply(self, cell_index: int, execute_reply: dict, **_: object) -> None:
-        self.replies[cell_index] = execute_reply["content"]
-
-    def process_message(
-        self, msg: dict, cell: NotebookNode, cell_index: int
-    ) -> NotebookNode | None:
-        kind, content = msg["msg_type"], msg["content"]
-        if kind == "error":
-            content["evalue"] = content["evalue"][:ERROR]
-            content["traceback"] = [line[:ERROR] for line in content["traceback"][-100:]]
-        elif kind not in ("status", "execute_input"):
-            if kind.startswith("comm_"):  # a widget's, which no page shows
-                return None
-            size = self.sizes.get(cell_index, 0)
-            self.sizes[cell_index] = size + len(json.dumps(content, default=str))
-            if self.sizes[cell_index] > OUTPUT:
-                if size <= OUTPUT:
-                    cell.outputs.append(new_output("stream", text="… (the rest is cut off)\n"))
-                return None
-        return super().process_message(msg, cell, cell_index)
 
 
 class Stopped(Exception):
@@ -214,42 +178,34 @@ async def start(kernel: Kernel, client: Client, folder: str, log: object) -> Non
 async def run_cell(
     client: Client, cell: NotebookNode, index: int, left_out: dict[int, str]
 ) -> None:
+    source = cell.source
+    if is_test(cell):
+        cell.source += client.ending(index)
     try:
         await client.async_execute_cell(cell, index)
     except DeadKernelError:
         raise Stopped(index, "ended its kernel") from None
     except CellTimeoutError:
         raise Stopped(index, "could not be stopped, so that its kernel was ended") from None
+    finally:
+        cell.source = source
     cell.outputs = joined(cell.outputs)
     reply = client.replies[index]
     if reply["status"] == "ok":
+        if is_test(cell) and index not in client.ended and not has_error(cell):
+            left_out[index] = "did not run to its end: an earlier cell has changed how cells run"
+            cell.outputs.append(failure(left_out[index]))
         return
     if reply["ename"] == "Timeout":
         left_out[index] = f"was stopped after {CELL_SECONDS} s"
         cell.outputs = [o for o in cell.outputs if o.output_type != "error"]
         cell.outputs.append(failure(left_out[index]))
-    elif not any(output.output_type == "error" for output in cell.outputs):
+    elif not has_error(cell):
         cell.outputs.append(failure(f"raised {reply['ename']}: {reply['evalue'][:ERROR]}"))
 
 
-def joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
-    """Each stream in one output, a line as a terminal leaves it: after its last carriage return.
-
-    nbclient does this too, in a time that grows as the square of a line's length.
-    """
-    kept, streams = [], {}
-    for output in outputs:
-        if output.output_type == "stream":
-            if output.name in streams:
-                streams[output.name].append(output.text)
-                continue
-            streams[output.name] = [output.text]
-        kept.append(output)
-    for output in kept:
-        if output.output_type == "stream":
-            lines = "".join(streams[output.name]).split("\n")
-            output.text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in lines)
-    return kept
+def has_error(cell: NotebookNode) -> bool:
+    return any(output.output_type == "error" for output in cell.outputs)
 
 
 async def watch(kernel: Kernel, folder: str) -> str:
@@ -308,7 +264,3 @@ def mark_rest(notebook: NotebookNode, left_out: dict[int, str], why: str) -> Non
         if not_run and index not in left_out:
             cell.outputs = [failure(why)]
             left_out[index] = why
-
-
-def failure(why: str) -> NotebookNode:
-    return new_output("error", ename=NOT_GRADED, evalue=why, traceback=[f"This cell {why}."])

@@ -10,11 +10,13 @@ from html.parser import HTMLParser
 import nbformat
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from nbconvert.exporters import HTMLExporter
 from nbformat.v4 import new_code_cell, new_markdown_cell
 from playwright.sync_api import sync_playwright
 
 from assignments.grade import grade
-from assignments.report import no_formula, unbroken
+from assignments.lms.files import as_html
+from assignments.report import no_formula, printable, unbroken
 from assignments.sandbox import landlock
 from attention.checks.result import Result
 from tests.assignments.conftest import source
@@ -31,7 +33,31 @@ display(HTML("<style>@import url(https://example.invalid/a.css)</style><form act
 display(SVG("<svg xmlns='http://www.w3.org/2000/svg'><script>alert(4)</script></svg>"))
 display(Javascript("alert(5)"), IFrame("https://example.invalid", 1, 1))
 display(Markdown("<script>alert(6)</script> <img src=x onerror=alert(7)>"))
+display(Markdown("[a](javascript:alert(11)) ![](https://example.invalid/q.png) **strong**"))
+pixel = {"image/png": "iVBORw0KGgo="}
+display(pixel, raw=True, metadata={"image/png": {"width": "1 onload=alert(20)"}})
 """
+TEXT = """<script>alert(9)</script><img src=x onerror=alert(10)>
+
+[my sketch](javascript:alert(12)) [mine](<java\tscript:alert(13)>) [theirs](https://example.invalid)
+[data](data:text/html;base64,PHNjcmlwdD4=) <a href="&#106;avascript:alert(14)">a</a> [file](f.html)
+![](https://example.invalid/r.png) ![](//example.invalid/s.png)
+![](data:image/svg+xml;base64,PHN2Zz4=)
+![](data:image/png;base64,iVBORw0KGgo=) ![](attachment:pixel.png) ![gone](attachment:gone.png)
+<img src="https://example.invalid/t.png"><p style="background: url(//example.invalid/u.png)">
+
+&#91;twice](javascript:alert(15)) `[twice](javascript:alert(16))` \\[twice\\](javascript:alert(17))
+
+$a_i b_i$ and *words*
+
+- item
+
+      [in code](javascript:alert(18))
+
+
+      [later](javascript:alert(19))
+"""
+PIXEL = "iVBORw0KGgo="
 WRONG = {
     "copy-weights": "def copy_weights(theirs, mine):\n    pass",
     "torch-mask": "def torch_mask(mask):\n    return mask",
@@ -51,13 +77,21 @@ class Elements(HTMLParser):
         self.tags.append((tag, dict(attributes)))
 
 
+def check_addresses(elements):
+    """No link but to the web, by mail or within the page; no picture from anywhere else."""
+    for tag, attributes in elements:
+        assert not [name for name in attributes if name.startswith("on")], (tag, attributes)
+        link, picture = attributes.get("href", "#"), attributes.get("src", "data:image/png;")
+        assert re.match(r"https?://|mailto:|#", link), (tag, attributes)
+        assert re.match(r"data:image/(png|jpeg|gif|webp);", picture), (tag, attributes)
+        assert "url(" not in attributes.get("style", "")
+
+
 def check_page(page):
     elements = Elements(page).tags
     tags = {tag for tag, _ in elements}
     assert not tags & {"script", "iframe", "object", "embed", "link", "form", "base", "svg"}, tags
-    for tag, attributes in elements:
-        assert not [name for name in attributes if name.startswith("on")], (tag, attributes)
-        assert not (attributes.get("href") or "").lower().strip().startswith("javascript")
+    check_addresses(elements)
     policy = [a["content"] for _, a in elements if a.get("http-equiv") == "Content-Security-Policy"]
     assert len(policy) == 1 and policy[0].startswith("default-src 'none'")
     assert [tag for tag, _ in elements[:3]] == ["html", "head", "meta"]
@@ -73,7 +107,7 @@ def graded(released, tmp_path_factory):
     notebook = nbformat.read(released / f"{NAME}.ipynb", as_version=4)
     ada = submission(notebook, reference_answers(source(NAME)) | {"explain": EXPLAINED})
     ada.cells.insert(3, new_code_cell(ACTIVE))
-    ada.cells.insert(4, new_markdown_cell("<script>alert(9)</script><img src=x onerror=alert(10)>"))
+    ada.cells.insert(4, new_markdown_cell(TEXT, attachments={"pixel.png": {"image/png": PIXEL}}))
     (folder / "in").mkdir()
     nbformat.write(ada, folder / "in" / "ada.ipynb")
     bob = submission(notebook, reference_answers(source(NAME)) | WRONG)
@@ -86,15 +120,22 @@ def test_the_pages_run_nothing(graded):
     page = (graded / "grades/feedback/ada" / NAME / f"{NAME}.html").read_text("utf-8")
     check_page(page)
     assert "<b>bold</b>" in page and "a &lt; b" in page
-    # formgrader shows these to somebody who is logged in
+    assert "<em>words</em>" in page and "<strong>strong</strong>" in page and "$a_i b_i$" in page
+    assert page.count(f"data:image/png;base64,{PIXEL}") == 3 and "gone" in page
+    assert 'href="https://example.invalid"' in page
+
+
+def test_what_formgrader_shows_runs_nothing(graded):
+    """It shows these, by nbconvert, to somebody who is logged in."""
     kept = nbformat.read(graded / "grades/autograded/ada" / NAME / f"{NAME}.ipynb", as_version=4)
     for cell in kept.cells:
-        shown = cell.source if cell.cell_type == "markdown" else ""
         for output in cell.get("outputs", []):
             data = output.get("data", {})
             assert not {"application/javascript", "image/svg+xml"} & data.keys()
-            shown += data.get("text/html", "") + data.get("text/markdown", "")
-        assert not {"script", "iframe"} & {tag for tag, _ in Elements(shown).tags}
+    elements = Elements(HTMLExporter(template_name="basic").from_notebook_node(kept)[0]).tags
+    assert not {"script", "iframe", "form", "object"} & {tag for tag, _ in elements}
+    check_addresses(elements)
+    assert ("em", {}) in elements and ("strong", {}) in elements
 
 
 @pytest.mark.parametrize("student", ["ada", "bob"])
@@ -181,6 +222,33 @@ def test_paragraphs_are_put_together_again():
     assert text.splitlines() == ["check_x: not yet.", *result.paragraphs]
 
 
-def test_a_spreadsheet_computes_nothing():
+@pytest.mark.parametrize("sign", "=+-@＝＋－＠")
+@pytest.mark.parametrize(
+    "before", ["", "\t", "\n", "\r", "a;", "a; ", 'a;"', "a\t", "a\n", "a\r\n", "=a;"]
+)
+def test_a_spreadsheet_computes_nothing(sign, before):
+    """Where its list separator is a semicolon, it cuts a cell there, and at each end of a line."""
+    for piece in re.split(r"[;\t\r\n]", no_formula(f"{before}{sign}HYPERLINK()")):
+        assert not re.match(r'[\s"]*[=+\-@＝＋－＠]', piece)
+
+
+def test_words_stay_as_they_are():
+    for text in ("ada", "a=b; c-d", "x, -1", "1-projection", "ada@example.org"):
+        assert no_formula(text) == text
     assert no_formula("=HYPERLINK()") == "'=HYPERLINK()"
-    assert no_formula("ada") == "ada"
+
+
+def test_a_terminal_shows_what_is_printed_and_obeys_none_of_it():
+    name = "\x1b[2Ja\x9b31m\r\n\x07\u202egnp.\u2066b\u2028\x00c\x7f ä → 日本"
+    shown = printable(name)
+    assert shown.isprintable() and shown.endswith(" ä → 日本")
+    assert "\\x1b[2Ja" in shown and "\\u202e" in shown
+    assert printable("[1/2] ada.ipynb: 20 of 20") == "[1/2] ada.ipynb: 20 of 20"
+
+
+@pytest.mark.parametrize("comment", ["=1+1", "a;=1+1", "a<=1", 'x & "=1', "&;==-1", "a\n=1", "＝1"])
+def test_a_comment_for_the_lms_computes_nothing(comment):
+    written = as_html(comment)
+    assert html.unescape(written.replace("<br>", "\n")) == comment
+    for piece in re.split(r"[;\t\r\n]", written):
+        assert not re.match(r'[\s"]*[=+\-@＝＋－＠]', piece)

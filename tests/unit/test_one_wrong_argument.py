@@ -8,6 +8,7 @@ which torch checks and names; values of tensors, which no check reads (`attentio
 """
 
 import inspect
+import itertools
 import linecache
 import math
 import re
@@ -46,6 +47,7 @@ RANDOM = (
     "performer_attention",
     "random_feature_attention",
 )
+WRITERS = itertools.product(("Bahdanau", "Luong"), ("start", "end"))
 TRANSFORMS = ("QKNorm", "QKSequential")
 AS_GOOD = {
     **{key: {"str", *LISTS} for key in ("Vocabulary, sentences", "Vocabulary.encode, sentence")},

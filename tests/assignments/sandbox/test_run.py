@@ -7,7 +7,7 @@ from time import monotonic
 import pytest
 from nbformat.v4 import new_output
 
-from assignments.sandbox import landlock, run, seccomp
+from assignments.sandbox import client, landlock, run, seccomp
 from tests.assignments.sandbox.conftest import outputs
 
 pytestmark = pytest.mark.skipif(
@@ -62,8 +62,8 @@ def test_a_flood_is_cut_off():
     )
     sizes = [len(text) for text in said]
     print(remarks, sizes)
-    assert sizes[0] < 2 * run.OUTPUT and said[0].endswith("(the rest is cut off)\n")
-    assert sizes[1] < 2 * run.OUTPUT and sizes[2] < 2 * run.ERROR
+    assert sizes[0] < 2 * client.OUTPUT and said[0].endswith("(the rest is cut off)\n")
+    assert sizes[1] < 2 * client.OUTPUT and sizes[2] < 2 * client.ERROR
     assert said[3] == "1"
 
 
@@ -78,15 +78,15 @@ def test_streams_are_joined_as_a_terminal_shows_them():
         result,
         stream("stdout", " %\rA\n"),
     ]
-    one, two, three = run.joined(outputs)
+    one, two, three = client.joined(outputs)
     assert (one.text, two.text, three) == ("A\n", "!", result)
 
 
 def test_a_long_line_takes_no_longer_than_many_short_ones():
     """A regular expression over 490,000 characters of one line took minutes."""
-    line = new_output("stream", name="stdout", text="x" * run.OUTPUT)
+    line = new_output("stream", name="stdout", text="x" * client.OUTPUT)
     start = monotonic()
-    run.joined([line])
+    client.joined([line])
     assert monotonic() - start < 1
 
 

@@ -1,0 +1,67 @@
+"""What a student wrote becomes HTML that can be shown, in a time that has a limit."""
+
+import re
+from time import monotonic
+
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from assignments.cleaned import LONGEST, clean, from_markdown, text_cell
+from assignments.report import exporter
+
+PIECES = [
+    *(" ", "\n", "[", "![", "](", "[a](", "` `` ", "$a ", "*a _b ", "**a*", "~~a~", "&", "\\"),
+    *("<", "<a ", "<b>", "<b><p>", "<div>\n", "<table>", "<!--", "<![CDATA[", "> ", "- ", "|a"),
+    *("[a]: b\n", "\\begin{a}", "|a|\n|-|\n", "\t", "\xa0"),
+]
+
+
+@pytest.mark.parametrize("piece", PIECES)
+def test_five_megabytes_take_seconds(piece):
+    start = monotonic()
+    shown = from_markdown("words " + piece * (5_000_000 // len(piece)))
+    assert monotonic() - start < 10
+    assert "words" in shown and len(shown) < 20 * LONGEST
+
+
+@pytest.mark.parametrize("text", ["word " * LONGEST, "<b>" + "word " * LONGEST])
+def test_a_long_text_says_that_it_was_cut(text):
+    for shown in (from_markdown(text), clean(text)):
+        assert "the rest is cut off, after 20,000 characters" in shown
+
+
+@pytest.mark.parametrize(
+    "attachments",
+    [
+        *(None, {}, [], "x", {"p.png": None}, {"p.png": []}, {"p.png": {}}),
+        *({"p.png": {"image/png": 3}}, {"p.png": {"image/svg+xml": "PHN2Zz4="}}),
+        {"p.png": {"text/html": "x"}},
+        {"p.png": {'image/png;base64,x" onerror="alert(1)': "x"}},
+    ],
+)
+def test_a_picture_that_is_missing_leaves_its_name(attachments):
+    cell = new_markdown_cell("before ![my sketch](attachment:p.png) after")
+    if attachments is not None:
+        cell.attachments = attachments
+    shown = text_cell(cell)
+    assert "before" in shown and "my sketch" in shown and "after" in shown
+    assert "<img" not in shown or 'src="data:image/png;base64,3"' in shown
+    assert "onerror" not in shown
+
+
+def test_a_page_of_long_cells_takes_seconds():
+    """A colourer of code takes minutes for five megabytes, and hours for the wrong five."""
+    cells = [new_code_cell(piece * (5_000_000 // len(piece))) for piece in ("x=1;", "(", "'", "a")]
+    start = monotonic()
+    page, _ = exporter().from_notebook_node(
+        new_notebook(cells=[new_markdown_cell("<b>" * LONGEST), *cells]),
+        resources={"page": {"results": []}},
+    )
+    assert monotonic() - start < 20
+    assert re.sub(r"<[^>]*>", "", page).count("the rest is cut off") == 5
+
+
+def test_an_attached_picture_is_shown():
+    bundle = {"my sketch.png": {"image/png": ["iVBOR", "w0KGgo="]}}
+    cell = new_markdown_cell("![](<attachment:my sketch.png>)", attachments=bundle)
+    assert 'src="data:image/png;base64,iVBORw0KGgo="' in text_cell(cell)
