@@ -25,7 +25,7 @@ def message(kind, content):
 @pytest.fixture
 def client():
     client = Client(new_notebook(cells=[new_code_cell("1")]), record_timing=False)
-    client.reset_execution_trackers()
+    client.clear_before_next_output = False  # as when a cell begins
     return client
 
 
