@@ -14,6 +14,7 @@ from typing import NamedTuple
 LARGEST = 50 * 2**20  # bytes of one file; a zip of a class may be larger
 TOTAL = 100 * 2**20  # bytes of all files in one zip that was handed in,
 MEMBERS = 2000  # and how many these are
+METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}  # others unpack all at once, however much
 DEPTH = 4  # zips within zips
 NOT_HANDED_IN = re.compile(r"^(\..*|__MACOSX|Thumbs\.db|desktop\.ini|timestamp\.txt)$")
 MOODLE = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_(?:file|onlinetext)(?:_.*)?")
@@ -123,8 +124,13 @@ def unzipped(
     depth: int,
     left: Left,
 ) -> Iterator[File]:
+    if entry.compress_type not in METHODS:
+        why = "it is packed in a way that is not read, so zip it as usual"
+        yield File(parts, changed, unread=why)
+        return
     try:
-        data = archive.read(entry)
+        with archive.open(entry) as member:  # no more than it says to be
+            data = member.read(entry.file_size)
     except Exception as error:  # a damaged entry, a password, a method that Python has not
         yield File(parts, changed, unread=f"it cannot be taken out of its zip: {error}")
         return

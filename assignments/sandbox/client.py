@@ -2,12 +2,14 @@
 
 import json
 import secrets
+from collections import Counter
 
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
 
-OUTPUT = 500_000  # characters of one cell
+OUTPUT = 500_000  # characters of one cell,
+OUTPUTS = 5_000_000  # and of all
 ERROR = 4000  # characters of an error's message
 NOT_GRADED = "NotGraded"  # the name of the error in a cell that has not been run to its end
 NO_REPLY = {"status": "error", "ename": "Error", "evalue": "it sent no reply of Jupyter's"}
@@ -24,7 +26,7 @@ class Client(NotebookClient):
         super().__init__(notebook, **settings)
         self.on_cell_executed = self.keep_reply
         self.replies = {}
-        self.sizes = {}
+        self.sizes, self.cut = Counter(), set()
         self.tokens = {}
         self.ended = set()
 
@@ -67,12 +69,14 @@ class Client(NotebookClient):
         elif kind not in ("status", "execute_input"):
             if kind.startswith("comm_"):  # a widget's, which no page shows
                 return None
-            size = self.sizes.get(cell_index, 0)
-            self.sizes[cell_index] = size + len(json.dumps(content, default=str))
-            if self.sizes[cell_index] > OUTPUT:
-                if size <= OUTPUT:
-                    cell.outputs.append(new_output("stream", text="… (the rest is cut off)\n"))
+            if cell_index in self.cut:
                 return None
+            size = len(json.dumps(content))
+            if self.sizes[cell_index] + size > OUTPUT or self.sizes.total() + size > OUTPUTS:
+                self.cut.add(cell_index)
+                cell.outputs.append(new_output("stream", text="… (the rest is cut off)\n"))
+                return None
+            self.sizes[cell_index] += size
         return super().process_message(msg, cell, cell_index)
 
 

@@ -96,6 +96,7 @@ def main() -> None:
     limit()
     if mode == "full":
         restrict(Path(os.environ["HOME"]))
+    import zmq
     from ipykernel import kernelapp
 
     class Output(kernelapp.IOPubThread):
@@ -104,12 +105,19 @@ def main() -> None:
         def __init__(self, *arguments: object, **settings: object) -> None:
             super().__init__(*arguments, **{**settings, "pipe": False})
 
+    class App(kernelapp.IPKernelApp):
+        """Lets output wait in this process until it is read, where else some of it is dropped."""
+
+        def init_iopub(self, context: zmq.Context) -> None:
+            context.sndhwm = 0
+            super().init_iopub(context)
+
     kernelapp.IOPubThread = Output
     try:
         import torch  # noqa: F401
     finally:
         limit_memory()
-    kernelapp.IPKernelApp.launch_instance()
+    App.launch_instance()
 
 
 if __name__ == "__main__":

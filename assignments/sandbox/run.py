@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from time import monotonic
 
 import zmq.asyncio
-from jupyter_client import AsyncKernelManager
+from jupyter_client import AsyncKernelManager, KernelClient
 from jupyter_client.kernelspec import KernelSpec
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
@@ -29,9 +29,11 @@ ENTRIES = 2000  # files and folders in it,
 THREADS = 500  # and threads of the kernel
 WATCH_SECONDS = 0.2  # from one look at these to the next
 MESSAGE = 16 * 2**20  # bytes: a kernel that sends a longer one is cut off
+WAITING = 4  # messages that wait here; the others do in the kernel, whose memory is limited
 
 context = zmq.asyncio.Context()
 context.setsockopt(zmq.MAXMSGSIZE, MESSAGE)
+context.setsockopt(zmq.RCVHWM, WAITING)
 
 
 class Kernel(AsyncKernelManager):
@@ -48,6 +50,9 @@ class Kernel(AsyncKernelManager):
             "{connection_file}",
         ]
         return KernelSpec(argv=command, display_name="Python 3", language="python")
+
+    def client(self, **settings: object) -> KernelClient:
+        return super().client(context=context, **settings)  # else it makes one without limits
 
 
 class Stopped(Exception):

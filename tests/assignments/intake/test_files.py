@@ -159,6 +159,26 @@ def test_when_a_file_came_counts_before_what_a_zip_says(tmp_path):
     assert [file.parts[-1] for file in newest] == ["older.ipynb", "old.ipynb", "new.ipynb"]
 
 
+@pytest.mark.parametrize("method", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
+def test_what_unpacks_all_at_once_is_left(method, tmp_path):
+    with zipfile.ZipFile(tmp_path / "eve.zip", "w", method) as archive:
+        archive.writestr("x.ipynb", bytes(1000))
+    (file,) = files_in(tmp_path)
+    assert "in a way that is not read" in file.unread and not file.data
+
+
+def test_a_member_is_no_larger_than_it_says(tmp_path):
+    """A megabyte that says to be ten bytes: no more is unpacked, and it is damaged."""
+    with zipfile.ZipFile(tmp_path / "eve.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("x.ipynb", bytes(2**20))
+    data = (tmp_path / "eve.zip").read_bytes()
+    size = (2**20).to_bytes(4, "little")
+    assert data.count(size) == 2
+    (tmp_path / "eve.zip").write_bytes(data.replace(size, (10).to_bytes(4, "little")))
+    (file,) = files_in(tmp_path)
+    assert file.unread.startswith("it cannot be taken out of its zip: Bad CRC")
+
+
 def test_a_link_is_not_followed(tmp_path):
     (tmp_path / "class").mkdir()
     (tmp_path / "key.ipynb").write_bytes(b"{}")

@@ -1,8 +1,9 @@
 """A notebook that misbehaves is still run, and its other cells are graded."""
 
+import os
 import tempfile
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 
 import pytest
 from nbformat.v4 import new_output
@@ -65,6 +66,46 @@ def test_a_flood_is_cut_off():
     assert sizes[0] < 2 * client.OUTPUT and said[0].endswith("(the rest is cut off)\n")
     assert sizes[1] < 2 * client.OUTPUT and sizes[2] < 2 * client.ERROR
     assert said[3] == "1"
+
+
+def test_a_flood_of_all_cells_is_cut_off(monkeypatch):
+    monkeypatch.setattr(client, "OUTPUTS", 2000)
+    _, said = outputs(["print('x' * 900)"] * 3)
+    assert [text.endswith("(the rest is cut off)\n") for text in said] == [False, False, True]
+
+
+LARGE = """
+session, kernel = get_ipython().kernel.session, get_ipython().kernel
+parent, text = kernel.get_parent(), "x" * 3_900_000
+for _ in range(200):
+    session.send(kernel.iopub_socket, "stream", {"name": "stdout", "text": text}, parent=parent)
+"""
+
+
+def test_large_messages_wait_in_the_kernel(monkeypatch):
+    """However busy the grader is: two hundred of 4 MB took what they hold."""
+
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    known, most = client.texts, 0
+
+    def slow(content):
+        nonlocal most
+        sleep(0.02)
+        most = max(most, resident())
+        return known(content)
+
+    monkeypatch.setattr(client, "texts", slow)
+    before = resident()
+    _, said = outputs([LARGE, "1"])
+    assert said[0].endswith("(the rest is cut off)\n") and said[1] == "1"
+    assert most - before < 150e6
+
+
+def test_many_small_messages_arrive():
+    _, (said, last) = outputs(["for i in range(3000): print(i, flush=True)", "1"])
+    assert (said, last) == ("".join(f"{i}\n" for i in range(3000)), "1")
 
 
 def test_streams_are_joined_as_a_terminal_shows_them():
