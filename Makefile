@@ -11,15 +11,6 @@ PYTHON ?= $(shell for python in python3.11 python3 python3.12 python3.13 python3
 # What installs the packages. The README shows another one, for torch's small CPU build on Linux.
 INSTALL ?= $(VENV)/bin/python -m pip install --disable-pip-version-check
 
-# Another checkout's environment has that one's `attention`, and would test, build and grade with it.
-THEIRS := $(shell cat $(VENV)/lib/python3*/site-packages/__editable__.attention-*.pth 2>/dev/null)
-ifneq ($(THEIRS),)
-ifneq ($(THEIRS),$(CURDIR)/src)
-$(error The environment VENV=$(VENV) is that of $(patsubst %/src,%,$(THEIRS)), and this is $(CURDIR). \
-Leave VENV out, or name a folder of this one; if you have moved it here, delete it and run make again)
-endif
-endif
-
 BIN = $(VENV)/bin
 INSTALLED = $(VENV)/installed
 # An environment holds this checkout's package by its path: that of another one would run its code.

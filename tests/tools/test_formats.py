@@ -64,7 +64,7 @@ def test_without_pages_each_says_how_to_get_them(write, tmp_path):
 @pytest.mark.parametrize("each", FORMATS, ids=lambda each: each.module)
 def test_each_has_a_target_of_its_own_which_builds_the_book_before(each):
     done = subprocess.run(
-        ["make", "--dry-run", "--always-make", each.module],
+        ["make", "--no-print-directory", "--dry-run", "--always-make", each.module],
         cwd=ROOT,
         capture_output=True,
         text=True,
