@@ -1,12 +1,13 @@
 """What a student wrote becomes HTML that can be shown, in a time that has a limit."""
 
+import html
 import re
 from time import monotonic
 
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from assignments.cleaned import LONGEST, clean, from_markdown, text_cell
+from assignments.cleaned import LONGEST, clean, clean_texts, from_markdown, text_cell
 from assignments.report import exporter
 
 PIECES = [
@@ -65,3 +66,12 @@ def test_an_attached_picture_is_shown():
     bundle = {"my sketch.png": {"image/png": ["iVBOR", "w0KGgo="]}}
     cell = new_markdown_cell("![](<attachment:my sketch.png>)", attachments=bundle)
     assert 'src="data:image/png;base64,iVBORw0KGgo="' in text_cell(cell)
+
+
+@pytest.mark.parametrize("form", ["${}$", "$${}$$", "\\\\({}\\\\)"])
+def test_no_formula_is_a_link(form):
+    """Formgrader's MathJax makes one of it, to any address."""
+    cell = new_markdown_cell(form.format(r"\href{javascript:alert(1)}{x} + \hrefs"))
+    clean_texts(new_notebook(cells=[cell]))
+    shown = html.unescape(cell.source)
+    assert r"\href{" not in shown and "href{javascript" in shown and r"\hrefs" in shown
