@@ -1,5 +1,6 @@
 """Find what was handed in: files, folders and zips, as they are kept or as an LMS packs them."""
 
+import hashlib
 import io
 import os
 import re
@@ -20,6 +21,8 @@ NOT_HANDED_IN = re.compile(r"^(\..*|__MACOSX|Thumbs\.db|desktop\.ini|timestamp\.
 MOODLE = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_(?:file|onlinetext)(?:_.*)?")
 CANVAS = re.compile(r"(?P<name>[^_]+)_(?:LATE_)?(?P<id>\d+)_\d+_.+")
 LMS = {"moodle": MOODLE, "canvas": CANVAS}
+NUMBERED = re.compile(r"_\d+$")
+LONGEST = 150  # bytes of a student's name, which a folder gets
 ENDING = re.compile(r"(\.ipynb)?(\.\w{1,5})?$")  # a browser may save x.ipynb.txt
 
 
@@ -167,18 +170,23 @@ NOBODY = Student("", "")
 
 
 def students(files: list[File], assignment_of: dict[File, str]) -> dict[File, Student]:
-    """Who handed in each file.
+    """Who handed in each file, by the outermost name: what is further inside a student has written.
+
+    In folders and zips that no LMS has named, an LMS's name counts only where every notebook has
+    one, as in two downloads beside each other: then the outermost of them is the LMS's.
 
     assignment_of: the assignment of those files that are one.
     """
     drop = common_folder(files, assignment_of)
-    named = {file: student(file.parts[drop:]) for file in files}
+    downloads = all(any(map(by_lms, file.parts[drop:])) for file in assignment_of)
+    named = {file: student(file.parts[drop:], downloads) for file in files}
     numbers = {}
     for each in named.values():
         numbers.setdefault(each.known_as, set()).add(each.number)
     return {
         file: each._replace(name=f"{each.known_as}_{each.number}")
-        if len(numbers[each.known_as]) > 1 and each.number
+        # a name that ends in a number could be that of another, with the LMS's number behind it
+        if each.number and (len(numbers[each.known_as]) > 1 or NUMBERED.search(each.known_as))
         else each
         for file, each in named.items()
     }
@@ -207,13 +215,11 @@ def by_lms(part: str) -> Student | None:
     return None
 
 
-def student(parts: tuple[str, ...]) -> Student:
-    """Who the outermost name says it is. What stands in a zip was named by whoever packed it."""
-    for part in parts:
+def student(parts: tuple[str, ...], downloads: bool) -> Student:
+    """downloads: whether names of an LMS count further inside, too."""
+    for part in parts if downloads else parts[:1]:
         if found := by_lms(part):
             return found
-        if part.lower().endswith(".zip"):
-            break
     first = parts[0]
     name = safe(ENDING.sub("", first) if len(parts) == 1 else first.removesuffix(".zip"))
     return Student(name, name)
@@ -221,5 +227,8 @@ def student(parts: tuple[str, ...]) -> Student:
 
 def safe(name: str) -> str:
     """A name that is also the name of a folder."""
-    name = re.sub(r"[\x00-\x1f/\\]", "_", name.strip())[:100]
+    name = re.sub(r"[\x00-\x1f/\\]", "_", name.strip())
+    if len(name.encode()) > LONGEST:  # cut, and kept apart from others that begin so
+        mark = hashlib.sha256(name.encode()).hexdigest()[:8]
+        name = f"{name.encode()[:LONGEST].decode(errors='ignore')} {mark}"
     return name if name.strip(".") else "_"

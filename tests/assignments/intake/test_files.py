@@ -148,6 +148,30 @@ def test_a_name_within_a_zip_is_nobody_elses(packed, beside, expected, tmp_path)
     assert sorted((each.known_as, each.number) for each in names) == expected
 
 
+def test_two_downloads_beside_each_other(tmp_path):
+    """The names in them are an LMS's, since every notebook has one."""
+    member = "{}_assignsubmission_file_/x.ipynb"
+    files = written(
+        tmp_path,
+        {
+            "section 1.zip": zipped({member.format("Ada_1"): b"{", member.format("Bob_2"): b"{"}),
+            "section 2.zip": zipped({member.format("Cleo_3"): b"{"}),
+        },
+    )
+    names = students(files, dict.fromkeys(files, "1-projection")).values()
+    assert sorted(each.name for each in names) == ["Ada", "Bob", "Cleo"]
+
+
+def test_no_name_is_another_students(tmp_path):
+    """A number at its end may be the LMS's for another one; long names differ at their ends."""
+    long = "x" * 200
+    members = ["Ada_1_2_assignsubmission_file_/x.ipynb", "Ada_1_assignsubmission_file_/x.ipynb"]
+    members += [f"Ada_{n}_assignsubmission_file_/y.ipynb" for n in (3,)]
+    files = written(tmp_path, dict.fromkeys([*members, f"{long}a.ipynb", f"{long}b.ipynb"], b"{"))
+    names = [each.name for each in students(files, {}).values()]
+    assert len(set(names)) == len(names) and max(len(n.encode()) for n in names) < 200
+
+
 def test_when_a_file_came_counts_before_what_a_zip_says(tmp_path):
     with zipfile.ZipFile(tmp_path / "ada.zip", "w") as archive:
         archive.writestr(zipfile.ZipInfo("old.ipynb", (2099, 1, 1, 0, 0, 0)), b"{")
