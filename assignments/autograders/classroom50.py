@@ -70,8 +70,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as root:
         course = open_course(COURSE, Path(root))
         outcome = asyncio.run(grade_student(Path.cwd(), course, sandbox_mode()))
-    Path("release-body.md").write_text(body(outcome), "utf-8")
     text = json.dumps(result(outcome, os.environ), indent=2)
+    Path("release-body.md").write_text(body(outcome), "utf-8")
     Path("result.json").write_text(text + "\n", "utf-8")
 
 

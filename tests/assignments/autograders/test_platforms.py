@@ -155,6 +155,27 @@ def test_classroom50_grades(released, unpacked, tmp_path):
     assert "HIDDEN TESTS" not in body
 
 
+def test_classroom50_reads_no_result_of_the_students_own(unpacked, tmp_path):
+    """Where the grader fails there is none, and no points that it did not give."""
+    bundle = unpacked("classroom50", NAME, "runtime") / NAME
+    give_packages(bundle)
+    (bundle / "assignments/sandbox/kernel.py").write_text("raise SystemExit('full')\n")
+    checkout = tmp_path / "checkout"
+    checkout.mkdir()
+    for name in ("result.json", "release-body.md"):
+        (checkout / name).write_text('{"score": 20}')
+    (checkout / "homework.ipynb").write_bytes(b"{}")
+    run = subprocess.run(
+        [sys.executable, bundle / "autograder.py"],
+        cwd=checkout,
+        env={"PATH": os.defpath, "GITHUB_REPOSITORY": "class/student"},
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode != 0
+    assert [path.name for path in checkout.iterdir()] == ["homework.ipynb"]
+
+
 def test_classroom50_shows_what_stands_between_angle_brackets():
     """GitHub draws the body as Markdown, and takes <start> for an element outside of code."""
     words = ["<start> is missing.", "<lambda>() takes 2", "x<b>.ipynb: unread"]
