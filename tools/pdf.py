@@ -29,6 +29,14 @@ FONTS = {
 }
 SHAPES = ("", "font-weight: bold", "font-style: italic", "font-weight: bold; font-style: italic")
 
+# On a busy machine a page is loaded before its fonts are, and lines would break elsewhere.
+READY = """async () => {
+  await Promise.all([...document.images].map((image) => {
+    image.loading = "eager";
+    return image.decode();
+  }));
+  await document.fonts.ready;
+}"""
 FILL = """
 numbers => {
   for (const number of document.querySelectorAll(".contents .number"))
@@ -98,6 +106,7 @@ def write_pdf(pages: Path, target: Path) -> None:
         )
         page = browser.new_page()
         page.goto(path.as_uri(), timeout=300_000)  # all pages at once, perhaps on a busy machine
+        page.evaluate(READY)
         page.evaluate(FILL, page_numbers(printed(page)))
         finish(printed(page), page.evaluate(HEADINGS), target)
         browser.close()
