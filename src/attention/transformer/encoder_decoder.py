@@ -111,7 +111,6 @@ class EncoderDecoder(nn.Module):
         Raises:
             ValueError, TypeError: for shapes that do not fit, for ids that are not integers.
         """
-        require_token_ids(target, "target")
         memory, weights = self.encode(source, need_weights=need_weights)
         logits, *others = self.decode(target, memory, source, need_weights=need_weights)
         return TransformerOutput(logits, weights, *others)
