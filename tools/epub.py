@@ -102,6 +102,8 @@ def chapter(book: Book, stem: str, name: str) -> Tag:
     article = book.article(stem, name, place)
     for equation in article("math"):
         equation["xmlns"] = MATHML
+    for drawing in article("svg"):
+        drawing["viewBox"] = drawing.attrs.pop("viewbox")  # the parser of HTML writes it small
     for line in article.select("summary > p"):
         line.name = "span"
     for code in article.select(".highlight pre"):

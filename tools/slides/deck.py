@@ -112,7 +112,7 @@ def on_slide(element: Tag) -> str:
         return str(element)
     parts = list(element.select(".cell_output"))
     code = element.select_one(".cell_input")
-    drawn = element.select_one("img, .static-widget")  # that is what the slide is for
+    drawn = element.select_one("img, .static-widget, .drawn")  # that is what the slide is for
     short = len(code.get_text().strip().splitlines()) <= LINES_OF_CODE
     if short and not drawn and not code.find_parent("details"):
         parts.insert(0, code)

@@ -75,6 +75,9 @@ class PageTranslator(MarkdownTranslator):
         words = re.sub(r"([\[\]])", r"\\\1", " ".join(node["alt"].split()))
         self.paragraph(f"![{words}]({urljoin(self.address, node['uri'])})")
 
+    def visit_drawing(self, node: nodes.Element) -> None:
+        self.paragraph(f"*Drawing: {escape_markdown_chars(' '.join(node['alt'].split()))}*")
+
     def visit_static_widget(self, node: nodes.Element) -> None:
         page = f"[the page]({self.address})"
         self.add(f"On {page} this is an explorer. Its first picture:", prefix_eol=2, suffix_eol=2)

@@ -62,7 +62,7 @@ def replace_widgets(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def widget_node(output: Output, root: str, models: dict) -> static_widget:
-    picture = part(output.bundle, "image/png")
+    picture = part(output.bundle, "image/png") or part(output.bundle, "image/svg+xml")
     if picture is None:
         raise ExtensionError(
             f"{output.place}: the widget has no static picture. Add an image/png to its output: "

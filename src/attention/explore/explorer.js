@@ -24,8 +24,8 @@ let fields = 0; // numbers the text fields of a page, to tie each label to its f
 //   prepare   (tokens) => these and what is added to them
 //   note      (frame, at) => what the text lacks
 //   examples  texts to try
-//   act       (what, memory): a button of the picture (`data-act`) was pressed; `memory` is its to
-//             write into, and the frame is computed anew
+//   act       (what, memory): a button of the picture (`data-act`) was pressed, or a word pointed at
+//             (`data-ask`); `memory` is its to write into, and the frame is computed anew
 export function explorer(view) {
   return { render: ({ model, el }) => render(view, model, el) };
 }
@@ -80,6 +80,14 @@ function render(view, model, el) {
     const button = target.closest("[data-act]");
     if (!button) return;
     act(button.dataset.act, memory);
+    redraw();
+  });
+
+  // A word that asks when it is pointed at (`data-ask`); buttons do the same by keyboard.
+  picture.addEventListener("pointerover", ({ target }) => {
+    const word = target.closest("[data-ask]");
+    if (!word) return;
+    act(word.dataset.ask, memory);
     redraw();
   });
 
