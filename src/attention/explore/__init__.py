@@ -18,6 +18,7 @@ from attention.explore.positions import positions_explorer
 from attention.explore.projection import projection_explorer
 from attention.explore.scaling import scaling_explorer
 from attention.explore.splitting import splitting_explorer
+from attention.explore.steps import steps_explorer
 from attention.explore.tiles import tiles_explorer
 from attention.explore.training import training_explorer
 from attention.explore.who_and_whom import who_and_whom_explorer
