@@ -321,6 +321,33 @@ class Canvas:
                 self.text(middle, below, labels[i], size=12)
         self.path(f"M{point(x - 4, y)}H{tenth(x + len(values) * wide)}", "edge")
 
+    def points(
+        self,
+        name: str,
+        xs: Sequence[float],
+        y: float,
+        values: Sequence[float],
+        look: str,
+        *,
+        unit: float,
+        radius: float = 4,
+    ) -> None:
+        """Draw a dot for each value, that much above the line at y.
+
+        Args:
+            name: of the tensor.
+            xs: where each stands.
+            y: the line of 0.
+            values: one for each dot.
+            look: of the dots; "fill" in it fills them, "stroke" makes rings.
+            unit: the height of 1.
+            radius: of a dot.
+        """
+        above = {"data_tensor": name, "data_kind": "points", "data_scale": 1 / unit}
+        with self.group(look, transform=f"translate(0 {tenth(y):g})", **above):
+            for x, value in zip(xs, map(float, values), strict=True):
+                self.add(drawsvg.Circle(tenth(x), round(-unit * value, 2), radius, class_=look))
+
     def tensor(
         self,
         x: float,

@@ -1,4 +1,4 @@
-"""Reads the numbers of a drawing back from its shapes: shades, heights and widths."""
+"""Reads the numbers of a drawing back from its shapes: shades, heights, places and widths."""
 
 import xml.etree.ElementTree as ET
 
@@ -23,6 +23,7 @@ def read_back(svg: str) -> dict[str, torch.Tensor]:
 READERS = {
     "shades": lambda cell: float(cell.get("fill-opacity")) / SHADE * int(cell.get("data-sign")),
     "bars": lambda bar: float(bar.get("height")) * int(bar.get("data-sign")),
+    "points": lambda dot: -float(dot.get("cy")),
     "flows": lambda line: float(line.get("stroke-width")),
 }
 
