@@ -219,6 +219,39 @@ class Canvas:
                 width = round(widest * float(weight), 2)
                 self.path(d, "stroke", stroke_width=width, stroke_opacity=0.55)
 
+    def vectors(
+        self,
+        name: str,
+        feet: Sequence[tuple[float, float]],
+        tensor: Float[Tensor, "vector 2"],
+        look: str,
+        *,
+        unit: float,
+        width: float = 2,
+    ) -> None:
+        """Draw each row of a tensor as an arrow, its second number upwards.
+
+        Args:
+            name: of the tensor.
+            feet: where each arrow begins.
+            tensor: (vector, 2).
+            look: of the arrows.
+            unit: the length of 1.
+            width: of a shaft.
+        """
+        head, half = 4 + 2 * width, width / 2
+        with self.group(look, data_tensor=name, data_kind="vectors", data_scale=1 / unit):
+            for foot, (right, up) in zip(feet, tensor.tolist(), strict=True):
+                along = unit * complex(right, -up)
+                length = abs(along)
+                side = [(head, 0.45 * head), (0.7 * head, half), (length, half)]
+                outline = [(0, 0), *side, *((back, -aside) for back, aside in reversed(side))]
+                places = [
+                    complex(*foot) + along + along / length * complex(-back, aside)
+                    for back, aside in outline
+                ]
+                self.path("M" + "L".join(point(at.real, at.imag) for at in places) + "Z", "fill")
+
     def matrix(
         self,
         name: str,
@@ -347,6 +380,46 @@ class Canvas:
         with self.group(look, transform=f"translate(0 {tenth(y):g})", **above):
             for x, value in zip(xs, map(float, values), strict=True):
                 self.add(drawsvg.Circle(tenth(x), round(-unit * value, 2), radius, class_=look))
+
+    def strip(
+        self,
+        name: str,
+        x: float,
+        y: float,
+        values: Sequence[float],
+        looks: Sequence[str],
+        *,
+        unit: float,
+        high: float = 24,
+    ) -> list[Box]:
+        """Draw the parts of a sum end to end; one below zero runs back, and is outlined.
+
+        Args:
+            name: of the tensor.
+            x: where the first begins.
+            y: their top.
+            values: one for each part.
+            looks: one for each.
+            unit: the length of 1.
+            high: of each.
+
+        Returns:
+            Where each part is.
+        """
+        parts = []
+        with self.group(data_tensor=name, data_kind="strip", data_scale=1 / unit):
+            for value, look in zip(map(float, values), looks, strict=True):
+                long = value * unit
+                parts.append(Box(min(x, x + long), y, abs(long), high))
+                x += long
+                rectangle = drawsvg.Rectangle(
+                    *(round(size, 2) for size in parts[-1]),
+                    **classes(f"{look} {'stroke' if value < 0 else 'fill'}"),
+                    fill_opacity=0.5,
+                    data_sign=-1 if value < 0 else 1,
+                )
+                self.add(rectangle)
+        return parts
 
     def tensor(
         self,

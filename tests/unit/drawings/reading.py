@@ -15,9 +15,18 @@ def read_back(svg: str) -> dict[str, torch.Tensor]:
             continue
         read = READERS[group.attrib["data-kind"]]
         scale = float(group.attrib["data-scale"])
-        entries = [scale * read(element) for element in group]
-        found[group.attrib["data-tensor"]] = torch.tensor(entries, dtype=torch.float64)
+        entries = [read(element) for element in group]
+        numbers = scale * torch.tensor(entries, dtype=torch.float64)
+        found[group.attrib["data-tensor"]] = numbers.flatten()
     return found
+
+
+def read_vector(arrow: ET.Element) -> tuple[float, float]:
+    """From the middle of an arrow's foot, the fourth and fifth point of its outline, to its tip."""
+    outline = arrow.get("d").strip("MZ").split("L")
+    places = [complex(*map(float, place.split(","))) for place in outline]
+    along = places[0] - (places[3] + places[4]) / 2
+    return along.real, -along.imag
 
 
 READERS = {
@@ -25,6 +34,8 @@ READERS = {
     "bars": lambda bar: float(bar.get("height")) * int(bar.get("data-sign")),
     "points": lambda dot: -float(dot.get("cy")),
     "flows": lambda line: float(line.get("stroke-width")),
+    "strip": lambda part: float(part.get("width")) * int(part.get("data-sign")),
+    "vectors": read_vector,
 }
 
 
