@@ -31,8 +31,9 @@ export function explorer(view) {
 }
 
 function render(view, model, el) {
-  const { status, draw, describe, act, examples = [] } = view;
+  const { status, draw, describe, act } = view;
   const title = model.get("title");
+  const examples = model.get("reads")?.examples ?? view.examples ?? [];
   el.classList.add("explorer-view");
   if (examples.length) el.classList.add("with-examples");
   el.innerHTML = skeleton(model.get("reads"), examples, title);

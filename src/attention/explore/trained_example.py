@@ -37,7 +37,7 @@ def tokens_with_verb(sentence: str, verbs: Sequence[str] = ALL_VERBS) -> list[st
 def answered(
     tokens: list[str], model: WhoAndWhom, verbs: Sequence[str] = ALL_VERBS
 ) -> dict[str, Any]:
-    """What the model answers at a sentence's verb, and what each head looks at.
+    """What the model answers at a sentence's first verb, and what each head looks at.
 
     The names are those that `arcs.js` draws by.
 

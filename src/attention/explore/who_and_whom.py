@@ -6,7 +6,7 @@ from attention.explore.controls import D_MODELS, N_HEADS, size_sliders
 from attention.explore.explorer import SENTENCE, Explorer, Frame, explorer, page_weights
 from attention.explore.trained_example import answered, tokens_with_verb
 from attention.plots import Picture, plot_heads
-from attention.trained import who_and_whom
+from attention.trained import two_verbs, who_and_whom
 from attention.trained.who_and_whom import (
     ALL_VERBS,
     GRAMMARS,
@@ -31,6 +31,21 @@ NAMES_OF_GRAMMARS = {  # by passive and places
 }
 
 
+TWO_VERBS = SENTENCE._replace(
+    kind="sentence with two verbs",
+    placeholder="the king drew a bell and the bell bit the queen",
+    vocabulary=list(two_verbs.VOCABULARY.tokens),
+    longest=two_verbs.LONGEST,
+    examples=[
+        "the fox bit the wolf and the wolf bit the fox",
+        "birds sing at dawn and a dog chased the red ball",
+        "a child hid the big drum and the queen found the child",
+        "the cat saw the other cat",
+        "the cat saw the dog and the dog chased the other cat",
+    ],
+)
+
+
 class Shown(NamedTuple):
     """A model, what was measured of it, and words that it never met in training."""
 
@@ -44,15 +59,19 @@ class Shown(NamedTuple):
 def who_and_whom_explorer(
     sentence: str = "a dog chased the red ball",
     *,
+    with_two_verbs: bool = False,
     model: WhoAndWhom | None = None,
     draw: Draw | None = None,
 ) -> Explorer:
     """Explore who did what to whom: the trained model's heads, drawn over the words of a sentence.
 
-    A text field takes a sentence of the reader's own, and every head can be switched off.
+    A text field takes a sentence of the reader's own. Of two verbs the one that is pointed at asks,
+    and every head can be switched off.
 
     Args:
         sentence: what it starts with, with a verb that the model knows.
+        with_two_verbs: whether the models are those of `two_verbs`, which learnt to answer each
+            of two verbs.
         model: one that `train` returned, to be shown in the place of the stored ones.
         draw: draws the sentences of this model, as for `train`. It is measured on 4,000 new ones.
 
@@ -62,8 +81,13 @@ def who_and_whom_explorer(
     Raises:
         ValueError: the sentence has no verb that the model knows.
     """
-    if model is None:
-        shown, pairs, verbs, reads = book_model, SIZES, ALL_VERBS, SENTENCE
+    verbs = ALL_VERBS
+    if with_two_verbs:
+        shown, reads = model_of_two_verbs, TWO_VERBS
+        pairs = [(8, n_heads) for n_heads in (1, 2, 4, 8)]
+        sizes = size_sliders([8], [1, 2, 4, 8])
+    elif model is None:
+        shown, pairs, reads = book_model, SIZES, SENTENCE
         sizes = size_sliders(D_MODELS, N_HEADS)
     else:
         d_model, n_heads = model.attention.d_model, model.attention.n_heads
@@ -71,7 +95,9 @@ def who_and_whom_explorer(
         own = own_model(model, new)
         shown, pairs = lambda d_model, n_heads: own, [(d_model, n_heads)]
         verbs = tuple(dict.fromkeys(each.tokens[each.verb] for each in new))
-        reads = SENTENCE._replace(placeholder=sentence, vocabulary=list(model.vocabulary.tokens))
+        reads = SENTENCE._replace(
+            placeholder=sentence, vocabulary=list(model.vocabulary.tokens), examples=[]
+        )
         sizes = size_sliders([d_model], [n_heads])
     tokens = tokens_with_verb(sentence, verbs)
 
@@ -95,9 +121,9 @@ def who_and_whom_explorer(
             "it is done to.",
         )
 
-    made = explorer(
+    return explorer(
         "who_and_whom",
-        "Who did it, and to whom",
+        "Two verbs, two questions" if with_two_verbs else "Who did it, and to whom",
         sizes,
         frame,
         still,
@@ -107,10 +133,6 @@ def who_and_whom_explorer(
         },
         reads=reads,
     )
-    if model is not None:  # the sentences to try are the book's
-        made.add_class("own-model")
-        made.view._css += ".own-model .explorer-view .examples { display: none; }"
-    return made
 
 
 def book_model(d_model: int, n_heads: int) -> Shown:
@@ -120,6 +142,14 @@ def book_model(d_model: int, n_heads: int) -> Shown:
     places = () if grammar.places else ("near", *PLACES)
     unmet = (*passive, *places)
     return Shown(model, *measured(d_model, n_heads), NAMES_OF_GRAMMARS[grammar], unmet)
+
+
+def model_of_two_verbs(d_model: int, n_heads: int) -> Shown:
+    """One of the stored models of `two_verbs`."""
+    stored = two_verbs.measured(d_model, n_heads)
+    unmet = ("was", "by", *PARTICIPLES, "near", *PLACES)
+    model, grammar = two_verbs.load(d_model, n_heads), "active, one verb or two"
+    return Shown(model, stored.accuracy, stored.roles, grammar, unmet)
 
 
 def own_model(model: WhoAndWhom, new: list[Sentence]) -> Shown:

@@ -88,8 +88,7 @@ def test_who_and_whom_takes_a_model_of_another_language():
 def test_the_sentences_to_try_are_hidden_from_another_model_alone():
     book = who_and_whom_explorer()
     own = who_and_whom_explorer(model=who_and_whom.load(8, 2))
-    assert "own-model" in own._dom_classes and "own-model" not in book._dom_classes
-    assert ".own-model" in own.view._css and ".own-model" not in book.view._css
+    assert own.view.reads["examples"] == [] and book.view.reads["examples"] is None
     assert frame(own, d_model="8", n_heads="2")["accuracy"] > 0.99
 
 
