@@ -26,6 +26,7 @@ from attention.trained.who_and_whom.variants import divided_by
 
 D_MODEL, N_HEADS = 128, 2  # so d_key is 64
 SEEDS = (0, 1, 2)
+BATCH = 64  # sentences of a step
 PARTS = 6  # a run is measured at its start and after each sixth
 
 
@@ -58,7 +59,7 @@ class Course(NamedTuple):
     """What was measured of a run on its way.
 
     Attributes:
-        steps: (measured,), after how many batches of 128 sentences.
+        steps: (measured,), after how many batches of 64 sentences.
         right: (seeds, measured), the share of verbs of which both answers are right.
         largest: (seeds, measured), the mean of the largest weight that a verb gives in a head.
     """
@@ -127,7 +128,7 @@ def train_run(run: Run, seed: int) -> tuple[list[float], list[float]]:
             measure(model)
 
     model = begin(run, seed)
-    fit(model, losses(model, seed, d_model=8), run.recipe, watch=watch)
+    fit(model, losses(model, seed, d_model=8, batch_size=BATCH), run.recipe, watch=watch)
     measure(model)
     return right, largest
 

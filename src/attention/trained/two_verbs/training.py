@@ -21,18 +21,21 @@ RECIPES = {  # by d_model
 }
 
 
-def losses(model: WhoAndWhom, seed: int, *, d_model: int | None = None) -> Iterator[Tensor]:
+def losses(
+    model: WhoAndWhom, seed: int, *, d_model: int | None = None, batch_size: int = BATCH
+) -> Iterator[Tensor]:
     """Draw batch after batch, and yield the model's loss of each: who's and whom's, added.
 
     Args:
         model: what learns.
         seed: draws the sentences.
         d_model: whose sentences; the model's own width's unless given.
+        batch_size: sentences of a step.
     """
     rng = random.Random(seed)
     d_model = d_model or model.attention.d_model
     while True:
-        batch = encode([draw_two_verbs(rng, d_model=d_model) for _ in range(BATCH)])
+        batch = encode([draw_two_verbs(rng, d_model=d_model) for _ in range(batch_size)])
         answer = model(batch.token_ids, batch.verb)
         yield F.cross_entropy(answer.who, batch.who) + F.cross_entropy(answer.whom, batch.whom)
 
