@@ -210,6 +210,28 @@ def test_what_is_left_out_of_an_answer_must_be_in_it():
         make_question("01-x", entry | {"without": " See the figure."}, questions, {})
 
 
+def test_what_an_answer_says_must_be_in_it():
+    questions = {1: Told("Why?", "Yes. It does.")}
+    entry = {"title": "Why", "chapter": 1, "right": "Yes", "wrong": [], "says": "No."}
+    with pytest.raises(ValueError, match=r"its answer does not say 'No\.'; is the right choice"):
+        make_question("01-x", entry, questions, {})
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+def test_the_answer_in_the_chapter_is_the_right_one(chapter):
+    """The number that is asked for stands in it, or the words that say which choice is right."""
+    told = chapter_questions(chapter)
+    for path, entry in ENTRIES:
+        if path != chapter or "chapter" not in entry:
+            continue
+        if "answer" in entry and "says" not in entry:
+            answer = told[entry["chapter"]].reason.replace("{,}", "").replace(",", "")
+            numbers = [float(number) for number in re.findall(r"\d+(?:\.\d+)?", answer)]
+            assert entry["answer"] in numbers, entry["title"]
+        else:
+            assert entry["says"], entry["title"]
+
+
 def test_nothing_leans_on_what_only_the_chapter_shows(bank):
     leans = re.compile(
         r"(?i)\b(the|this) (table|exercise|figure|picture|explorer|slider|cell|notebook|section)\b"
