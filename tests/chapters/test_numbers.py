@@ -106,10 +106,10 @@ def places(number):
 
 
 def stands_in(number, those):
-    """Whether a number is among those, or is one of them rounded."""
+    """Whether a number is among those, or has a point and is one of them rounded."""
+    off = 0.5 * 10 ** -places(number) if "." in number else 0
     return number in those or any(
-        places(other) >= places(number)
-        and abs(value(other) - value(number)) <= 0.5 * 10 ** -places(number) + 1e-12
+        places(other) >= places(number) and abs(value(other) - value(number)) <= off + 1e-12
         for other in those
     )
 
