@@ -350,6 +350,12 @@ def first_heard(masks):
         says="The scores are not divided by √d_key.",
     ),
     Mistake(
+        "scaled by the window",
+        cell="stream",
+        code=stream(divisor="math.sqrt(window)"),
+        says="The scores are divided by √window.",
+    ),
+    Mistake(
         "a token fades by its own alpha",
         cell="fading",
         code=fading(
@@ -642,6 +648,18 @@ def step(query, key, value, alpha, state=None):
             'else "supported"'
         ),
         says="how far the output moves decides",
+    ),
+    Mistake(
+        "a tie is a win",
+        cell="judge",
+        code=judge(share="statistics.mean(float(a >= b) for a in first for b in second)"),
+        says="A pair with equal shares is counted.",
+    ),
+    Mistake(
+        "one norm over all queries",
+        cell="judge",
+        code=judge(moved="((after - before).norm() / before.norm()).item()"),
+        says="This is one length for all queries together",
     ),
 ]
 

@@ -456,6 +456,15 @@ MISTAKES = [
         says="The scores are not divided by √d_key.",
     ),
     Mistake(
+        "the cache in a global name",
+        cell="step",
+        code="KEPT = {}\n\n\n"
+        + step(kept="True")
+        .replace("cache[", "KEPT[")
+        .replace("kept = True", 'kept = True\n    KEPT["k"], KEPT["v"] = k, v'),
+        says="something is kept outside of the cache",
+    ),
+    Mistake(
         "a softmax of the tile",
         cell="tile-gradients",
         code=tile(weights="scores.softmax(dim=-1)"),
