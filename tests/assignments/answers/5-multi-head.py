@@ -222,6 +222,27 @@ def step(module, new, cache=None):
         says="Heads are not dealt out like cards",
     ),
     Mistake(
+        "rounds to the nearest head",
+        cell="head-of",
+        code="""def head_of(layer, row, column, d_model, n_heads):
+    d_key = d_model / n_heads
+    place = column if layer == "w_o" else row
+    return min(round(place / d_key), n_heads - 1)
+""",
+        says="You round to the nearest head.",
+    ),
+    Mistake(
+        "w_v read as w_o",
+        cell="head-of",
+        code="""def head_of(layer, row, column, d_model, n_heads):
+    d_key = d_model // n_heads
+    if layer in ("w_q", "w_k"):
+        return row // d_key
+    return column // d_key
+""",
+        says="You read w_v as w_o.",
+    ),
+    Mistake(
         "only shapes are compared",
         cell="agrees",
         code="""def agrees(candidate, module):
