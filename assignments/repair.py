@@ -1,5 +1,7 @@
 """Put right what would keep a notebook that was handed in from being graded."""
 
+import re
+
 import nbformat
 from nbformat import NotebookNode
 
@@ -47,7 +49,8 @@ def is_locked(cell: NotebookNode) -> bool:
 def change(name: str, cell: NotebookNode, original: NotebookNode) -> str:
     seeds = SEED.search(cell.source), SEED.search(original.source)
     if name == SEED_CELL and all(seeds) and seeds[0][1] != seeds[1][1]:
-        return f"it has CLASS_SEED = {seeds[0][1]}, and was graded with the class's {seeds[1][1]}"
+        theirs = re.sub(r"(\d{20})\d+", r"\1…", seeds[0][1])  # it may have thousands of digits
+        return f"it has CLASS_SEED = {theirs}, and was graded with the class's {seeds[1][1]}"
     return f"`{name}` had been changed, and was put back"
 
 

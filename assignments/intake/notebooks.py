@@ -19,10 +19,6 @@ CELLS = 2000  # and how many cells it has
 NEW_CELL = {"code": new_code_cell, "markdown": new_markdown_cell, "raw": new_raw_cell}
 
 
-class TooMany(Exception):
-    """More of something than is read, in words."""
-
-
 @dataclass
 class Submission:
     """A file, and what became of it.
@@ -183,15 +179,16 @@ def read(data: bytes) -> NotebookNode:
     if not isinstance(raw, dict) or not ("cells" in raw or "worksheets" in raw):
         raise ValueError("this is not a notebook: it has no cells")
     try:
-        text = needed(raw)
-        notebook = nbformat.reads(text, as_version=4)
-        cells = [clean(cell, number) for number, cell in enumerate(notebook.cells, start=1)]
-    except TooMany as error:
-        raise ValueError(str(error)) from None
+        sheets = [raw, *raw.get("worksheets", [])]
+        count = sum(len(sheet.get("cells", [])) for sheet in sheets)
+        kept = nbformat.reads(needed(raw, sheets), as_version=4).cells if count <= CELLS else []
+        cells = [clean(cell, number) for number, cell in enumerate(kept, start=1)]
     except Exception as error:  # nbformat takes for granted what a hand-edited file may lack
         raise ValueError(
             f"this does not parse as a notebook: {type(error).__name__}, {error}"
         ) from None
+    if count > CELLS:
+        raise ValueError(f"it has {count} cells, and {CELLS} are read")
     return new_notebook(
         cells=cells,
         metadata={
@@ -201,19 +198,15 @@ def read(data: bytes) -> NotebookNode:
     )
 
 
-def needed(raw: dict) -> str:
+def needed(raw: dict, sheets: list[dict]) -> str:
     """A notebook's text without what is not read, and without halves of signs, which none can be.
 
     Its outputs, and what programs keep beside the cells, may be of any size.
 
-    Raises:
-        TooMany: cells.
+    sheets: what holds its cells, the notebook itself or, in an old format, parts of it.
     """
-    for sheet in [raw, *raw.get("worksheets", [])]:
-        cells = sheet.get("cells", [])
-        if len(cells) > CELLS:
-            raise TooMany(f"it has {len(cells)} cells, and {CELLS} are read")
-        for cell in cells:
+    for sheet in sheets:
+        for cell in sheet.get("cells", []):
             if "outputs" in cell:
                 cell["outputs"] = []
     raw["metadata"] = {}

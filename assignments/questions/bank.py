@@ -5,13 +5,15 @@ name. Each `[[question]]` in it has a `title`, and says where its stem and its r
 
     chapter = 2            question 2 at the end of the chapter, and its folded answer
     mistake = "The bias forgotten"
-                           the code of that mistake in the guide for instructors, and the words of
-                           its check
+                           the code of that mistake in the guide for instructors, and what its
+                           check says to whoever wrote it
     stem = …, reason = …   neither: written for the bank
 
 `before` and `ask` are paragraphs around the stem: what a reader of the chapter has in front of
-them, and what is to be chosen. `without` is a piece of the chapter's answer that only such a reader
-understands, and is left out. Then comes one of three ways to answer:
+them, and what is to be chosen. `without` is a piece of the reason that nobody else understands, and
+is left out: it leans on the chapter, or it is what a check found on inputs of its own. `says` are
+the words of the chapter's answer that say which choice is right: whoever changes them finds no such
+words, and looks at the choices. Then comes one of three ways to answer:
 
     right = "…"            one of four choices is right
     right = ["…", "…"]     several may be right, all of them and no other are to be chosen
@@ -39,7 +41,7 @@ from assignments.questions.sources import (
 
 BANK = Path(__file__).with_name("bank")
 FIELDS = {"title", "chapter", "mistake", "stem", "reason", "before", "ask", "right", "wrong"}
-FIELDS |= {"without", "answer", "tolerance", "expression", "numbers"}
+FIELDS |= {"without", "says", "answer", "tolerance", "expression", "numbers"}
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,11 @@ def make_question(
     without = entry.get("without", "")
     if without not in told.reason:
         raise ValueError(f"{where}: its answer has no {without!r} that could be left out")
+    says = entry.get("says", "")
+    if says not in told.reason:
+        raise ValueError(
+            f"{where}: its answer does not say {says!r}; is the right choice still right?"
+        )
     paragraphs = entry.get("before"), told.stem, entry.get("ask")
     made = {
         "name": f"q{chapter[:2]}-{re.sub('[^a-z0-9]+', '-', title.lower()).strip('-')}",

@@ -15,7 +15,7 @@ QUESTION = re.compile(
 SECTION = re.compile(r"^## Chapter (\d+),.*\n((?:(?!##).*\n?)*)", re.MULTILINE)
 MISTAKE = re.compile(
     r"^\*([^*\n]+)\* .*\n(?:.+\n)*\n"  # its title, and a remark to the instructor
-    r"```python\n((?:(?!```).*\n)*)(check_\w+)\(.*\)\n```\n\n"  # the code, and the check
+    r"```python\n((?:(?!```).*\n)*)check_\w+\(.*\)\n```\n\n"  # the code, and the check
     r"((?:>.*\n?)+)",  # what the check answers
     re.MULTILINE,
 )
@@ -51,8 +51,8 @@ def mistakes() -> dict[int, dict[str, Told]]:
     page = (BOOK / "misunderstandings.md").read_text("utf-8")
     return {
         int(chapter): {
-            title.rstrip("."): Told(code_alone(code), words_of(check, quoted))
-            for title, code, check, quoted in MISTAKE.findall(text)
+            title.rstrip("."): Told(code_alone(code), words_of(quoted))
+            for title, code, quoted in MISTAKE.findall(text)
         }
         for chapter, text in SECTION.findall(page)
     }
@@ -64,8 +64,8 @@ def code_alone(code: str) -> str:
     return f"```python\n{own.strip()}\n```"
 
 
-def words_of(check: str, quoted: str) -> str:
-    """What the check answers. Its numbers are of inputs of its own; their sizes are left out."""
+def words_of(quoted: str) -> str:
+    """What the check answers whoever wrote the code, without what it says of its own inputs."""
     paragraphs = re.sub("^> ?", "", quoted, flags=re.MULTILINE).strip().split("\n\n")
     said = [text for text in paragraphs if not text.startswith(("With ", "That was with "))]
-    return "\n\n".join([f"The book's `{check}` tries this on inputs of its own, and says:", *said])
+    return "\n\n".join(["To whoever wrote this code:", *(" ".join(text.split()) for text in said)])

@@ -23,7 +23,7 @@ class Denied(NamedTuple):
 LANDLOCK = "Landlock"
 SECCOMP = "seccomp"
 LIMIT = "limit"  # of the process, which the kernel keeps: kernel.py
-WATCH = "watch"  # of the grader, which ends a kernel that is over it: run.py
+WATCH = "watch"  # of the grader, which ends a kernel that is over it: process.py
 
 DENIED = [
     # files

@@ -1,6 +1,6 @@
 """The kernel that runs a student's notebook: it limits itself, then becomes ipykernel.
 
-    python -m assignments.sandbox.kernel full -f connection.json     as run.py starts it
+    python -m assignments.sandbox.kernel full -f connection.json     as process.py starts it
     python -m assignments.sandbox.kernel limits -f connection.json
 
 `limits`, on every system: processor time, the size of a file, open files, no core dump, and on

@@ -1,12 +1,18 @@
 """Marks by machine and by hand: a warning costs none, and what was given by hand stays."""
 
 import re
+import shutil
 
 import nbformat
 import pytest
 from nbgrader.api import Gradebook
 
+from assignments import gradebook
+from assignments.course import grade_id
 from assignments.grade import grade
+from assignments.intake.files import File, Student
+from assignments.intake.notebooks import Submission
+from assignments.repair import repair
 from assignments.sandbox import landlock
 from tests.assignments.conftest import source
 from tests.assignments.submissions import reference_answers, submission
@@ -66,3 +72,20 @@ def test_marks_given_by_hand_stay(graded):
     assert "5. Explain the map: Which word?" in marks and "ada" in marks and "bob" not in marks
     assert "bob" in (folder / "grades/grades-left-out.csv").read_text("utf-8-sig")
     assert "Which word?" in page and "<b>18.5</b> of 20 points" in page
+
+
+def test_what_nobody_has_marked_by_hand_waits_however_often_it_is_graded(
+    course, handed_in, releases, tmp_path
+):
+    root = shutil.copytree(course, tmp_path / "course")
+    for again in (False, True):
+        ada = Submission(File(("ada",), (0.0,), b"{"), handed_in(NAME), NAME, Student("ada", "ada"))
+        assert gradebook.register(ada, root) == again
+        repair(ada.notebook, releases[NAME])
+        notebook = gradebook.with_hidden_tests(ada, root)
+        for cell in notebook.cells:
+            cell.source = "Because a < b." if grade_id(cell) == "explain" else cell.source
+        gradebook.keep_marks(ada, notebook, root, again)
+        marks = gradebook.marks(ada, root)
+        assert marks["status"] == "to be graded by hand"
+        assert (marks["by_hand"], marks["explain"]) == ("explain", "")

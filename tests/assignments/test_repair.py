@@ -81,3 +81,11 @@ def test_everything_else(handed_in, releases):
         if grade_id(cell):
             assert repaired[grade_id(cell)].metadata.nbgrader == cell.metadata.nbgrader
             assert repaired[grade_id(cell)].cell_type == cell.cell_type
+
+
+def test_a_seed_of_5000_digits_is_said_in_a_few(handed_in, releases):
+    notebook = handed_in()
+    for cell in notebook.cells:
+        cell.source = cell.source.replace(f"CLASS_SEED = {SEED}", f"CLASS_SEED = {'7' * 5000}")
+    (remark,) = repair(notebook, releases[NAME])
+    assert remark == f"it has CLASS_SEED = {'7' * 20}…, and was graded with the class's {SEED}"

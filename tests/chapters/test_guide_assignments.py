@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from assignments.course import SOURCE
-from assignments.sandbox.run import CELL_SECONDS, ENTRIES, FOLDER, NOTEBOOK_SECONDS
+from assignments.sandbox.process import ENTRIES, FOLDER
+from assignments.sandbox.run import CELL_SECONDS, NOTEBOOK_SECONDS
 from attention import split_heads
 from attention.checks import check_split_heads, splitting
 from tools.check import STEPS

@@ -59,8 +59,8 @@ def test_no_question_and_no_mistake_is_overlooked():
 
 
 def test_all_checks_are_there():
-    reasons = [each.reason for of_chapter in mistakes().values() for each in of_chapter.values()]
-    named = set(re.findall(r"`(check_\w+)` tries this", "".join(reasons)))
+    page = (BOOK / "misunderstandings.md").read_text("utf-8")
+    named = set(re.findall(r"^(check_\w+)\(", page, re.MULTILINE))
     assert named == {name for name in attention.checks.__all__ if name.startswith("check_")}
 
 
@@ -210,9 +210,32 @@ def test_what_is_left_out_of_an_answer_must_be_in_it():
         make_question("01-x", entry | {"without": " See the figure."}, questions, {})
 
 
+def test_what_an_answer_says_must_be_in_it():
+    questions = {1: Told("Why?", "Yes. It does.")}
+    entry = {"title": "Why", "chapter": 1, "right": "Yes", "wrong": [], "says": "No."}
+    with pytest.raises(ValueError, match=r"its answer does not say 'No\.'; is the right choice"):
+        make_question("01-x", entry, questions, {})
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+def test_the_answer_in_the_chapter_is_the_right_one(chapter):
+    """The number that is asked for stands in it, or the words that say which choice is right."""
+    told = chapter_questions(chapter)
+    for path, entry in ENTRIES:
+        if path != chapter or "chapter" not in entry:
+            continue
+        if "answer" in entry and "says" not in entry:
+            answer = told[entry["chapter"]].reason.replace("{,}", "").replace(",", "")
+            numbers = [float(number) for number in re.findall(r"\d+(?:\.\d+)?", answer)]
+            assert entry["answer"] in numbers, entry["title"]
+        else:
+            assert entry["says"], entry["title"]
+
+
 def test_nothing_leans_on_what_only_the_chapter_shows(bank):
     leans = re.compile(
         r"(?i)\b(the|this) (table|exercise|figure|picture|explorer|slider|cell|notebook|section)\b"
+        r"|\bthe chapter\b|\bmistake \d|\bof the (two questions|\w+ mistakes)\b"
     )
     for path, chapter in zip(CHAPTERS, bank, strict=True):
         headings = set(re.findall(r"^#+ (.+)", chapter_text(path), re.MULTILINE))
@@ -222,6 +245,17 @@ def test_nothing_leans_on_what_only_the_chapter_shows(bank):
             for part in parts:
                 assert not leans.search(part), (question.name, part)
                 assert not headings & set(re.findall(r"\*([^*\n]+)\*", part)), question.name
+
+
+def test_a_mistakes_reason_has_no_numbers_of_inputs_that_nobody_sees(questions):
+    """A check says them too, of the inputs that it tries."""
+    reasons = [each for each in questions if each.reason.startswith("To whoever wrote this code:")]
+    assert len(reasons) == sum(map(len, mistakes().values()))
+    for question in reasons:
+        prose = re.sub("`[^`]*`", "", question.reason)
+        numbers = set(re.findall(r"\d+\.\d+|\d{2,}", prose))
+        assert numbers <= set(re.findall(r"\d+\.\d+|\d{2,}", question.text)), question.name
+        assert not re.search(r"\[\d+, \d+|RuntimeError", prose), question.name
 
 
 def test_a_question_that_the_chapter_does_not_have_is_refused():

@@ -48,6 +48,14 @@ def test_the_same_bank_makes_the_same_bytes(bank, write):
     assert write(bank) == write(bank)
 
 
+@pytest.mark.parametrize("write", [moodle_xml, qti21_zip, canvas_zip], ids=lambda f: f.__name__)
+def test_whoever_answers_has_called_no_check(bank, write):
+    packed = write(bank)
+    text = b"".join(unzip(packed).values()) if packed.startswith(b"PK") else packed
+    said = re.findall(r"(?i).*\b(?:checks?\b|check_).*", text.decode())
+    assert not said, said[0]
+
+
 # Moodle
 
 

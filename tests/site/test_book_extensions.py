@@ -1,6 +1,8 @@
 """The book's small Sphinx extensions by themselves: their list, equations, stylesheet, fonts."""
 
 import re
+import string
+import unicodedata
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -83,6 +85,37 @@ def shown(latex):
 )
 def test_equations_say(latex, words):
     assert shown(latex) == words
+
+
+@pytest.mark.parametrize(
+    ("command", "alphabet"),
+    [
+        ("mathbf", "BOLD"),
+        ("mathit", "ITALIC"),
+        ("boldsymbol", "BOLD ITALIC"),
+        ("mathsf", "SANS-SERIF"),
+        ("mathtt", "MONOSPACE"),
+    ],
+)
+def test_each_letter_of_an_alphabet_is_that_letter(command, alphabet):
+    letters = string.ascii_letters + "αβω" * (command == "boldsymbol")
+    drawn = shown(f"\\{command}{{{letters}}}")
+    assert unicodedata.normalize("NFKC", drawn) == letters
+    names = {unicodedata.name(letter).split(" CAPITAL ")[0].split(" SMALL ")[0] for letter in drawn}
+    assert names - {"PLANCK CONSTANT"} == {f"MATHEMATICAL {alphabet}"}  # that is the italic h
+
+
+@pytest.mark.parametrize(
+    ("latex", "is_sign"),
+    [
+        *(("a - b", False), ("(a) - b", False), ("[a] - b", False), (r"\{a\} - b", False)),
+        *(("|a| - b", False), (r"\|a\| - b", False), ("n! - 1", False)),
+        *(("(-b)", True), ("a = -b", True), (r"a \cdot -b", True)),
+    ],
+)
+def test_a_minus_behind_a_bracket_is_no_sign(latex, is_sign):
+    [minus] = re.findall("<mo([^>]*)>−", to_mathml(latex, display=False))
+    assert ('form="prefix"' in minus) == is_sign
 
 
 def test_a_word_is_one_upright_identifier():

@@ -11,7 +11,10 @@ import pytest
 import attention
 import attention.explore
 from attention import MultiHeadAttention
+from attention.explore.modules import HERE
+from tests.site.conftest import ROOT
 
+HOST = ROOT / "book" / "_ext" / "static_widgets" / "static" / "static_widgets"
 FRAMES_COMPARED = 40  # of one explorer at most, spread over all
 FULL_COLOUR = 0.62  # opacity of a cell that holds the largest number of its matrix
 HALF_A_SHADE = FULL_COLOUR / 20 / 2 + 0.001  # twenty shades, three digits
@@ -84,6 +87,22 @@ READ_FRAMES = """
       }),
     };
   }));
+}
+"""
+
+# The rules of these stylesheets that the page does not have. A rule may have lost to the page some
+# of its selectors, so each is looked for by itself.
+MISSING_RULES = """
+texts => {
+  const flat = (rules, within = "") => [...rules].flatMap(rule => rule.selectorText
+    ? rule.selectorText.split(", ").map(each => `${within}${each} {${rule.style.cssText}}`)
+    : flat(rule.cssRules ?? [], `${within}${rule.conditionText}: `));
+  const there = new Set([...document.styleSheets].flatMap(sheet => flat(sheet.cssRules)));
+  return texts.flatMap(text => {
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(text);
+    return flat(sheet.cssRules);
+  }).filter(rule => !there.has(rule));
 }
 """
 
@@ -188,6 +207,15 @@ def test_every_control_has_a_name(shown):
     _, widget = shown
     names = [name_of(widget, control) for control in controls_of(widget)]
     assert names and all(names) and len(set(names)) == len(names), names
+
+
+@pytest.mark.quick
+def test_a_page_has_the_rules_of_its_controls_and_views(visit, site):
+    styles = [HOST / "host.css", HERE / "explorer.css"]
+    with visit(f"{site}/index.html") as v:
+        assert v.mount_all()
+        missing = v.page.evaluate(MISSING_RULES, [path.read_text("utf-8") for path in styles])
+    assert missing == [], "\n".join(missing)
 
 
 @pytest.mark.quick

@@ -37,6 +37,28 @@ def test_a_guess_is_repeated_beside_the_answer(visit, site, chapter):
         v.assert_no_trouble()
 
 
+@pytest.mark.quick
+def test_no_guess_is_read_in_the_place_of_another(visit, site, html_folder):
+    """Of a second one on the page, or of another chapter in the same tab."""
+    text = (html_folder / f"{PAGE}.html").read_text("utf-8")
+    twice = re.sub(r'<p class="guess(ed)?">.*?</p>', r"\g<0>\g<0>", text, flags=re.DOTALL)
+    with visit("about:blank") as v:
+        v.host = site.split("//")[1]
+        v.page.route(f"{site}/{PAGE}.html", lambda route: route.fulfill(body=twice))
+        v.page.goto(f"{site}/{PAGE}.html")
+        first, second = v.page.locator("p.guess input").all()
+        first.fill("one")
+        second.fill("another")
+        v.page.reload()
+        again = [field.input_value() for field in v.page.locator("p.guess input").all()]
+        assert again == ["one", "another"]
+        labels = [each.get_attribute("for") for each in v.page.locator("p.guess label").all()]
+        assert len(set(labels)) == 2
+        v.page.goto(f"{site}/04-scores-scaling-softmax.html")
+        assert v.page.locator("p.guess input").input_value() == ""
+        v.assert_no_trouble()
+
+
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_who_is_in_a_hurry_finds_the_five_lines(html_folder, chapter):
     text = (html_folder / f"{chapter}.html").read_text("utf-8")

@@ -1,6 +1,8 @@
 """The forms of the whole book: in the menu, beside the published pages, in the Makefile."""
 
+import re
 import subprocess
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +10,8 @@ import pytest
 import yaml
 
 from book._ext.launch import ways_to_take_along
+from tools import epub
+from tools.built_pages import Book
 from tools.epub import write_epub
 from tools.formats import FORMATS, put_together
 from tools.offline import write_offline
@@ -81,3 +85,20 @@ def test_the_workflow_publishes_what_is_put_together():
     assert "make formats" in [step.get("run") for step in steps]
     [pages] = [step for step in steps if "upload-pages-artifact" in step.get("uses", "")]
     assert pages["with"]["path"] == "_build/published"
+
+
+@pytest.fixture
+def nine_hours_ahead(monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "JST-9")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+def test_an_epub_has_the_time_of_its_commit_wherever_it_is_built(
+    nine_hours_ahead, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(epub, "git", lambda *_: "1795413600")
+    text = epub.package(Book(tmp_path, "Heads", "en", SITE, []), {}, [])
+    assert re.findall(r"modified\">(.*?)<", text) == ["2026-11-23T06:00:00Z"]

@@ -173,6 +173,8 @@ def use_alphabet(element: ElementTree.Element) -> None:
 
 
 def in_alphabet(letter: str, variant: str, upper: int, lower: int) -> str:
+    if variant == "italic" and letter == "h":
+        return "ℎ"  # older than the alphabet, which leaves its place empty
     if "A" <= letter <= "Z":
         return chr(upper + ord(letter) - ord("A"))
     if "a" <= letter <= "z":

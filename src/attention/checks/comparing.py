@@ -21,8 +21,11 @@ def close(a: Tensor, b: Tensor) -> Tensor:
     return torch.isclose(a.double(), b.double(), rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True)
 
 
-def difference(parts: dict[str, str], yours: tuple, right: tuple) -> str:
-    """Say where the first wrong part differs: in shape, in dtype, or in which numbers."""
+def difference(parts: dict[str, str], yours: tuple, right: tuple, *, rule: bool = True) -> str:
+    """Say where the first wrong part differs: in shape, in dtype, or in which numbers.
+
+    rule: whether to say as well what all that differs has in common, where the mistake has no name.
+    """
     pairs = zip(parts.items(), yours, right, strict=False)
     (name, axes), mine, due = next(pair for pair in pairs if not same(pair[1], pair[2]))
     axes = f"({axes.replace(' ', ', ')})"
@@ -30,6 +33,7 @@ def difference(parts: dict[str, str], yours: tuple, right: tuple) -> str:
         return (
             f"the shape of your {name} is {tuple(mine.shape)}, "
             f"expected is {tuple(due.shape)} = {axes}."
+            f"{wrong_axes(mine, due, axes) if rule else ''}"
         )
     kinds = [str(tensor.dtype).removeprefix("torch.") for tensor in (mine, due)]
     if kinds[0] != kinds[1] and kinds != ["float64", "float32"]:
@@ -50,10 +54,53 @@ def difference(parts: dict[str, str], yours: tuple, right: tuple) -> str:
         f"the first entry of your {name} that differs is {first} of {axes}: "
         f"yours {numbers[0]}, expected {numbers[1]}. {int(wrong.sum())} of {mine.numel()} differ"
     )
+    shared = in_common(mine, due, wrong, axes) if rule else ""
     if mine.dtype == torch.bool or due.isnan().any():
-        return f"{text}."
+        return f"{text}.{shared}"
     most = (mine - due).abs().max().item()
-    return f"{text}, by {f'{most:,}' if isinstance(most, int) else f'{most:.2g}'} at most."
+    most = f"{most:,}" if isinstance(most, int) else f"{most:.2g}"
+    return f"{text}, by {most} at most.{shared}"
+
+
+def wrong_axes(mine: Tensor, due: Tensor, axes: str) -> str:
+    """What is wrong with a shape, where a sentence says more than the two shapes."""
+    if mine.ndim != due.ndim:
+        return f" Yours has {mine.ndim} axes, and {due.ndim} are due."
+    if sorted(mine.shape) == sorted(due.shape):
+        return " The axes stand in another order."
+    names, sizes = axes.strip("()").split(", "), zip(mine.shape, due.shape, strict=True)
+    pairs = zip(names, sizes, strict=True)
+    other = [f"{name} is {a} long, and {b} is due" for name, (a, b) in pairs if a != b]
+    return f" Axis by axis: {'; '.join(other)}."
+
+
+def in_common(mine: Tensor, due: Tensor, wrong: Tensor, axes: str) -> str:
+    """What all entries that differ have in common, where there is anything."""
+    a, b = mine.double(), due.double()
+    if mine.is_floating_point() and bool((a.isfinite() & b.isfinite()).all()):
+        if not a.any():
+            return " All of yours are 0."
+        factor = (a * b).sum() / (b * b).sum()
+        if wrong.numel() > 1 and close(a, factor * b).all():
+            turned = " All signs are the other way round." if close(factor, -b.new_ones(())) else ""
+            return turned or f" All of yours are {factor:.4g} times what is due."
+        if mine.numel() > 2 and close(a.flatten().sort()[0], b.flatten().sort()[0]).all():
+            moved = "an axis was cut, joined or moved in another way"
+            return f" The right numbers are all there, in other places: {moved}."
+        off = a - b
+        if off.ndim > 1 and close(off, off.flatten(0, -2)[0].expand_as(off)).all():
+            return " All rows are off by the same vector."
+        if off.abs().max() < 0.01 * b.abs().max():
+            return " All are close: something was rounded, or something small was added or cut off."
+    said = ""
+    for axis, (name, size) in enumerate(
+        zip(axes.strip("()").split(", "), wrong.shape, strict=False)
+    ):
+        hit = wrong.movedim(axis, 0).reshape(size, -1).any(dim=1)
+        if 1 < size < 20 and not hit.all():
+            right, at = (x.nonzero().flatten().tolist() for x in (~hit, hit))
+            said += f" Along {name} it is right at {right} and wrong at {at}."
+    return said
 
 
 def in_digits(a: float, b: float) -> tuple[str, str]:

@@ -92,6 +92,16 @@ def divided_by_root_of_keys(query, key, value, mask=None):
 
 
 @BANK.mistake(
+    "The scores are divided by √d_value. A value may be wider or narrower than a key, and is not "
+    "part of the dot product.",
+    "It is the last axis of the key: `math.sqrt(key.shape[-1])`.",
+    largest,
+)
+def divided_by_root_of_d_value(query, key, value, mask=None):
+    return attend(query, key, value, mask, scale=1 / math.sqrt(value.shape[-1]))
+
+
+@BANK.mistake(
     "The scores are multiplied by √d_key. Their spread was too large already.",
     "Divide by it.",
     largest,
@@ -193,6 +203,31 @@ def sigmoid(query, key, value, mask=None):
 def exp_overflows(query, key, value, mask=None):
     def softmax(scores):
         return scores.exp() / scores.exp().sum(dim=-1, keepdim=True)
+
+    return attend(query, key, value, mask, softmax=softmax)
+
+
+@BANK.mistake(
+    "`exp` overflows, and what is NaN then is turned into 0. A score of some hundreds is a good "
+    "one, and its key gets next to nothing.",
+    "Leave no NaN: subtract each row's largest score before `exp`, or use `softmax`.",
+)
+def overflow_turned_into_zero(query, key, value, mask=None):
+    def softmax(scores):
+        return (scores.exp() / scores.exp().sum(dim=-1, keepdim=True)).nan_to_num(0.0)
+
+    return attend(query, key, value, mask, softmax=softmax)
+
+
+@BANK.mistake(
+    "The largest score of all rows is subtracted before `exp`. In a row whose own scores are far "
+    "below it all powers are 0, and 0/0 is NaN.",
+    "Subtract each row's own largest score: `scores.amax(dim=-1, keepdim=True)`.",
+)
+def largest_of_all_subtracted(query, key, value, mask=None):
+    def softmax(scores):
+        powers = (scores - scores.max()).exp()
+        return powers / powers.sum(dim=-1, keepdim=True)
 
     return attend(query, key, value, mask, softmax=softmax)
 
@@ -309,6 +344,16 @@ def keys_taken(query, key, value, mask=None):
 )
 def query_and_key_swapped(query, key, value, mask=None):
     return attend(key, query, value, mask)
+
+
+@BANK.mistake(
+    "The keys are brought into the right shape by a reshape. It leaves the numbers in their order, "
+    "so that a column holds parts of several keys.",
+    "Let the last two axes change places: `key.transpose(-2, -1)`.",
+)
+def key_reshaped(query, key, value, mask=None):
+    batch, heads, keys, d_key = key.shape
+    return attend(query, key.reshape(batch, heads, d_key, keys).mT, value, mask)
 
 
 @BANK.mistake(

@@ -101,7 +101,8 @@ def explanation(
             sentences.insert(1, mistake.evidence(yours.parts, right.parts, case.inputs))
         yield " ".join(sentences)
     if yours.parts:
-        yield f"With {case}: {difference(task.parts, yours.parts, right.parts)}"
+        where = difference(task.parts, yours.parts, right.parts, rule=not named)
+        yield f"With {case}: {where}"
     else:
         yield f"That was with {case}."
 

@@ -238,6 +238,25 @@ def viewed_there_and_back(layers, n_heads, query, key, value, mask):
     return whole(layers, n_heads, query, key, value, mask, split=split, merge=merge)
 
 
+@BANK.mistake(
+    "The weights that come back are those before the mask. The output is right.",
+    "Return the weights that the values were multiplied by.",
+)
+def weights_before_the_mask(layers, n_heads, query, key, value, mask):
+    output, _ = whole(layers, n_heads, query, key, value, mask)
+    return output, whole(layers, n_heads, query, key, value, None)[1]
+
+
+@BANK.mistake(
+    "A head takes every n_heads-th column, there and back. Trained weights do not fit: a head owns "
+    "d_key columns next to each other.",
+    "`.view(batch, seq, n_heads, d_key)`, with the heads before d_key.",
+)
+def dealt_out_there_and_back(layers, n_heads, query, key, value, mask):
+    split, merge = splitting.interleaved, merging.interleaved
+    return whole(layers, n_heads, query, key, value, mask, split=split, merge=merge)
+
+
 def within(step: str, part: Mistake) -> Mistake:
     """The whole module with a mistake in one step: "split", "attend" or "merge"."""
 
@@ -270,8 +289,13 @@ BANK += [
         merging.averaged,
     )
 ]
-SEEN_ELSEWHERE = (  # shown by scores that are too large for these inputs, or by the order returned
+# Shown by scores that are too large for these inputs, by a value of another width than the key, or
+# by the order returned.
+SEEN_ELSEWHERE = (
+    dot_product_bank.divided_by_root_of_d_value,
     dot_product_bank.exp_overflows,
+    dot_product_bank.overflow_turned_into_zero,
+    dot_product_bank.largest_of_all_subtracted,
     dot_product_bank.mask_after_softmax_and_divided,
     dot_product_bank.weights_first,
 )

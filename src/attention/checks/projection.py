@@ -69,6 +69,22 @@ def bias_for_the_first_token(x, w, b=None):
 
 
 @BANK.mistake(
+    "The bias is added to the first sentence only. In the others it is missing.",
+    "Every token gets it: `x @ w + b` broadcasts b over the batch and the tokens.",
+)
+def bias_for_the_first_sentence(x, w, b=None):
+    return x @ w if b is None else torch.cat([x[:1] @ w + b, x[1:] @ w])
+
+
+@BANK.mistake(
+    "The bias is added to the matrix. Each of your numbers is off by b times the sum of its row.",
+    "It belongs to the result: `x @ w + b`.",
+)
+def bias_in_the_matrix(x, w, b=None):
+    return x @ w if b is None else x @ (w + b)
+
+
+@BANK.mistake(
     "The bias is added before the product, so it is projected as well.",
     "It belongs to the result, whose columns it has: `x @ w + b`.",
 )

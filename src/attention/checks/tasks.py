@@ -73,16 +73,20 @@ def expect(
     right: Tensor,
     mistakes: Iterable[tuple[Tensor, str, str]],
     axes: str,
+    errors: Iterable[tuple[str, str]] = (),
     **inputs: Any,
 ) -> None:
     """Run a function on these inputs. Where it does not return `right`, say why, if it is known.
 
     mistakes: (what a mistake returns, why it is wrong, the way out) for each.
     axes: those of the result, such as "batch seq d_model".
+    errors: (a piece of an error's message, the way out) for errors that mistakes raise.
     """
     bank = Bank()
     for returned, why, way_out in mistakes:
         bank.mistake(why, way_out)(lambda *inputs, returned=returned: returned)
     case = Case(inputs)
     one_case = Task(task, lambda *inputs: right, bank, lambda numbers: [case], {"result": axes})
-    replace(examine(one_case, function, 0), check=task).require()
+    found = examine(one_case, function, 0)
+    ways_out = [way_out for piece, way_out in errors if piece in found.paragraphs[0]]
+    replace(found, check=task, paragraphs=(*found.paragraphs, *ways_out)).require()

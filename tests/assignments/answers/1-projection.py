@@ -114,7 +114,7 @@ def project_from(x, weight, bias, which):
 def project_from(x, weight, bias, which):
     return x @ weight.chunk(3)[which].T + bias.chunk(3)[which]
 """,
-        says="bias=None",
+        says="bias is None, and there is nothing to add",
     ),
     Mistake(
         "the new token in front",
@@ -172,6 +172,22 @@ def with_one_more(keys, new, w, b):
     return torch.cat([keys, (new @ w)[:, None]], dim=1)
 """,
         says="The new key lacks the bias",
+    ),
+    Mistake(
+        "joined along the columns",
+        cell="with-one-more",
+        code="""def with_one_more(keys, new, w, b):
+    return torch.cat([keys, (new @ w + b)[:, None]], dim=2)
+""",
+        says="A sentence grows along the axis of its tokens",
+    ),
+    Mistake(
+        "joined without an axis of tokens",
+        cell="with-one-more",
+        code="""def with_one_more(keys, new, w, b):
+    return torch.cat([keys, new @ w + b], dim=1)
+""",
+        says="gives it an axis of tokens",
     ),
     Mistake(
         "counted for each head",
@@ -253,6 +269,30 @@ def new_w_k(w_k, r):
     return w_k
 """,
         says="W_k is unchanged",
+    ),
+    Mistake(
+        "divided entry by entry",
+        cell="new-w-k",
+        code="""def new_w_k(w_k, r):
+    return w_k / r
+""",
+        says="`/` divides entry by entry",
+    ),
+    Mistake(
+        "the inverse from the left",
+        cell="new-w-k",
+        code="""def new_w_k(w_k, r):
+    return torch.linalg.inv(r) @ w_k
+""",
+        says="W_k is multiplied from the left",
+    ),
+    Mistake(
+        "the pseudo-inverse of W_k",
+        cell="new-w-k",
+        code="""def new_w_k(w_k, r):
+    return torch.linalg.pinv(w_k)
+""",
+        says="This is the pseudo-inverse of W_k.",
     ),
 ]
 

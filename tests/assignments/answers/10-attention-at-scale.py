@@ -168,7 +168,7 @@ JUDGE = """def judge(claim, data):
 def judge(**changed):
     """A right answer with one thing changed."""
     parts = {
-        "lengths": "lengths[-1], lengths[-2]",
+        "lengths": "lengths[-1], lengths[-1] // 2",
         "e": "math.log2(statistics.median(data[long]) / statistics.median(data[short]))",
         "square": '"supported" if abs(number - 2) <= 0.2 else "refuted"',
         "share": "statistics.mean(float(a > b) for a in first for b in second)",
@@ -348,6 +348,47 @@ def first_heard(masks):
         cell="stream",
         code=stream(divisor="1"),
         says="The scores are not divided by √d_key.",
+    ),
+    Mistake(
+        "scaled by the window",
+        cell="stream",
+        code=stream(divisor="math.sqrt(window)"),
+        says="The scores are divided by √window.",
+    ),
+    Mistake(
+        "a window of 0 keeps everything",
+        cell="stream",
+        code="""def stream(query, key, value, window, n_sinks):
+    seq, d_key = query.shape
+    outputs = []
+    for t in range(seq):
+        seen = [*range(min(n_sinks, t)), *list(range(n_sinks, t))[-window:], t]
+        places = torch.arange(len(seen))
+        k = turn(key[seen], places)
+        q = turn(query[t : t + 1], places[-1:])
+        weights = torch.softmax(q @ k.T / d_key**0.5, dim=-1)
+        outputs.append((weights @ value[seen])[0])
+    return torch.stack(outputs)
+""",
+        says="With a window of 0 everything is seen",
+    ),
+    Mistake(
+        "a window that begins before the text",
+        cell="stream",
+        code="""def stream(query, key, value, window, n_sinks):
+    seq, d_key = query.shape
+    outputs = []
+    for t in range(seq):
+        recent = list(range(seq))[t - window : t + 1]
+        seen = sorted({*range(min(n_sinks, t + 1)), *recent, t})
+        places = torch.arange(len(seen))
+        k = turn(key[seen], places)
+        q = turn(query[t : t + 1], places[-1:])
+        weights = torch.softmax(q @ k.T / d_key**0.5, dim=-1)
+        outputs.append((weights @ value[seen])[0])
+    return torch.stack(outputs)
+""",
+        says="the window begins before it",
     ),
     Mistake(
         "a token fades by its own alpha",
@@ -541,6 +582,47 @@ def step(query, key, value, alpha, state=None):
         says="The shares of the rounds are added up.",
     ),
     Mistake(
+        "only earlier tokens are looked at",
+        cell="found",
+        code="""def found(x, rotations, top):
+    seq = len(x)
+    own = torch.eye(seq, dtype=torch.bool)
+    scores = x @ (x / x.norm(dim=-1, keepdim=True)).T
+    scores = scores.masked_fill(own, float("-inf"))
+    right = torch.zeros(seq, seq, dtype=torch.bool)
+    right.scatter_(1, scores.topk(top, dim=1).indices, True)
+    looked = torch.zeros(seq, seq, dtype=torch.bool)
+    shares = []
+    for r in rotations:
+        bucket = torch.cat([x @ r, -x @ r], dim=-1).argmax(dim=-1)
+        looked = looked | ((bucket[:, None] == bucket).tril(-1))
+        hit = (looked & right).sum() / (seq * top)
+        shares.append(torch.stack([hit, looked.sum() / (seq * (seq - 1))]))
+    return torch.stack(shares, dim=1)
+""",
+        says="Only earlier tokens are looked at.",
+    ),
+    Mistake(
+        "a query's own token takes one of the right places",
+        cell="found",
+        code="""def found(x, rotations, top):
+    seq = len(x)
+    own = torch.eye(seq, dtype=torch.bool)
+    scores = x @ (x / x.norm(dim=-1, keepdim=True)).T
+    right = torch.zeros(seq, seq, dtype=torch.bool)
+    right.scatter_(1, scores.topk(top, dim=1).indices, True)
+    looked = torch.zeros(seq, seq, dtype=torch.bool)
+    shares = []
+    for r in rotations:
+        bucket = torch.cat([x @ r, -x @ r], dim=-1).argmax(dim=-1)
+        looked = looked | ((bucket[:, None] == bucket) & ~own)
+        hit = (looked & right).sum() / (seq * top)
+        shares.append(torch.stack([hit, looked.sum() / (seq * (seq - 1))]))
+    return torch.stack(shares, dim=1)
+""",
+        says="where it takes the place of another",
+    ),
+    Mistake(
         "by the means",
         cell="judge",
         code=judge(e="math.log2(statistics.mean(data[long]) / statistics.mean(data[short]))"),
@@ -642,6 +724,24 @@ def step(query, key, value, alpha, state=None):
             'else "supported"'
         ),
         says="how far the output moves decides",
+    ),
+    Mistake(
+        "a tie is a win",
+        cell="judge",
+        code=judge(share="statistics.mean(float(a >= b) for a in first for b in second)"),
+        says="A pair with equal shares is counted.",
+    ),
+    Mistake(
+        "one norm over all queries",
+        cell="judge",
+        code=judge(moved="((after - before).norm() / before.norm()).item()"),
+        says="This is one length for all queries together",
+    ),
+    Mistake(
+        "the two longest, whatever their lengths",
+        cell="judge",
+        code=judge(lengths="lengths[-1], lengths[-2]"),
+        says="This is between the two longest texts",
     ),
 ]
 

@@ -74,6 +74,16 @@ def origin(index, d_model, n_heads):
         says="`/` makes a float",
     ),
     Mistake(
+        "always sentence 0",
+        cell="origin",
+        code="""def origin(index, d_model, n_heads):
+    _, h, s, d = index
+    batch = 0
+    return batch, s, h * (d_model // n_heads) + d
+""",
+        says="In all of your answers the sentence is 0.",
+    ),
+    Mistake(
         "three blocks",
         cell="unpack",
         code="""
@@ -153,6 +163,19 @@ def merge_heads(x):
     return x.permute(0, 2, 3, 1).reshape(batch, seq, heads * d_key)
 """,
         says="shuffled into each other like cards",
+    ),
+    Mistake(
+        "through lists",
+        cell="merge-heads",
+        code="""def merge_heads(x):
+    batch, heads, seq, d_key = x.shape
+    rows = [
+        [sum((x[b, h, s].tolist() for h in range(heads)), []) for s in range(seq)]
+        for b in range(batch)
+    ]
+    return torch.tensor(rows)
+""",
+        says="no gradient goes back through them",
     ),
     Mistake(
         "one row for each head",

@@ -77,6 +77,30 @@ def raised(weights, j, amount):
         says="An amount that all scores get changes no weight",
     ),
     Mistake(
+        "key 0 taken for none",
+        cell="raised",
+        code="""def raised(weights, j, amount):
+    j = j or -1
+    scores = weights.log()
+    scores[..., j] += amount
+    return scores.softmax(dim=-1)
+""",
+        says="It is the last key's score that has risen.",
+    ),
+    Mistake(
+        "taken in equal parts",
+        cell="raised",
+        code="""def raised(weights, j, amount):
+    factor = torch.tensor(amount).exp()
+    old = weights[..., j : j + 1]
+    won = old * factor / (1 + old * (factor - 1)) - old
+    new = weights - won / (weights.shape[-1] - 1)
+    new[..., j : j + 1] = old + won
+    return new
+""",
+        says="taken from the others in equal parts",
+    ),
+    Mistake(
         "a scale instead of a divisor",
         cell="find-divisor",
         code="""
@@ -131,6 +155,24 @@ def find_divisor(dots, weights):
     return len(dots) ** 0.5
 """,
         says="That is the root of the number of keys",
+    ),
+    Mistake(
+        "rounds to a whole number",
+        cell="find-divisor",
+        code="""def find_divisor(dots, weights):
+    i, j = dots.argmax(), dots.argmin()
+    return round(float((dots[i] - dots[j]) / (weights[i].log() - weights[j].log())))
+""",
+        says="You round to a whole number.",
+    ),
+    Mistake(
+        "odds of one weight",
+        cell="find-divisor",
+        code="""def find_divisor(dots, weights):
+    p = weights[0]
+    return float((dots[0] - dots[1]) / (p / (1 - p)).log())
+""",
+        says="as if there were no others",
     ),
     Mistake(
         "the plain mean",
@@ -200,6 +242,26 @@ def combine(outputs, log_sums):
     return result
 """,
         says="you keep the output of one machine",
+    ),
+    Mistake(
+        "the largest of all queries",
+        cell="combine",
+        code="""def combine(outputs, log_sums):
+    sums = torch.exp(log_sums - log_sums.max())
+    total = sums.sum(dim=0, keepdim=True)
+    return (outputs * (sums / total).unsqueeze(-1)).sum(dim=0)
+""",
+        says="The largest logarithm of all queries is subtracted.",
+    ),
+    Mistake(
+        "the mean of the machines subtracted",
+        cell="combine",
+        code="""def combine(outputs, log_sums):
+    sums = (log_sums - log_sums.mean(dim=0)).exp()
+    shares = sums / sums.sum(dim=0)
+    return (shares[..., None] * outputs).sum(dim=0)
+""",
+        says="The mean of the machines is subtracted.",
     ),
 ]
 

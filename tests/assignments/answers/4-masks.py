@@ -74,6 +74,30 @@ MISTAKES = [
         says="adds the axis of heads behind the batch",
     ),
     Mistake(
+        "padding ends a text",
+        cell="packed-mask",
+        code="""def packed_mask(document):
+    seq = document.shape[1]
+    begins = torch.zeros_like(document)
+    begins[:, 1:] = document[:, 1:] != document[:, :-1]
+    run = begins.cumsum(dim=1)
+    same = run[:, :, None] == run[:, None, :]
+    causal = torch.ones(seq, seq, dtype=torch.bool).tril()
+    return (same & causal & (document != 0)[:, None, :])[:, None]
+""",
+        says="Padding within a text does not end it",
+    ),
+    Mistake(
+        "numbers as bytes",
+        cell="packed-mask",
+        code="""def packed_mask(document):
+    number = document.to(torch.uint8)
+    same = number[:, None, :, None] == number[:, None, None, :]
+    return (same & (number != 0)[:, None, None, :]).tril()
+""",
+        says="It sees too little",
+    ),
+    Mistake(
         "rows are not divided",
         cell="repair",
         code="""def repair(weights, mask):
@@ -157,6 +181,30 @@ MISTAKES = [
     return list(range(t, len(mask)))
 """,
         says="It is in your list",
+    ),
+    Mistake(
+        "written into the mask",
+        cell="rows-that-change",
+        code="""def rows_that_change(mask, t):
+    rows = [i for i in range(len(mask)) if mask[i, t]]
+    sees_itself = t in rows
+    mask[t, t] = False
+    others = int(mask[t].sum())
+    if not sees_itself and others > 1:
+        rows.append(t)
+    return rows
+""",
+        says="The mask is changed in place",
+    ),
+    Mistake(
+        "a list of lists",
+        cell="rows-that-change",
+        code="""def rows_that_change(mask, t):
+    changes = mask[:, t].clone()
+    changes[t] |= mask[t].sum() >= 2
+    return changes.nonzero().tolist()
+""",
+        says="`.flatten().tolist()` makes one list",
     ),
 ]
 

@@ -74,6 +74,18 @@ MISTAKES = [
         says="The bias of w_o is silenced too.",
     ),
     Mistake(
+        "columns of w_o set to 0 for good",
+        cell="silence",
+        code=LAYERS
+        + """    def forward(self, query, key, value, mask=None, silent=()):
+        for h in silent:
+            self.w_o.weight.data[:, h * self.d_key : (h + 1) * self.d_key] = 0.0
+        heads, weights = self.attend(query, key, value, mask)
+        return self.w_o(heads.transpose(1, 2).flatten(2)), weights
+""",
+        says="the head never speaks again",
+    ),
+    Mistake(
         "the prompt sees its future",
         cell="step",
         code=SPLIT
@@ -138,6 +150,54 @@ def step(module, new, cache=None):
         says="A second continuation from the same cache gives another output.",
     ),
     Mistake(
+        "the cache in a global name",
+        cell="step",
+        code="from attention import causal_mask\n\nKEPT = []\n\n\n"
+        + SPLIT
+        + """    q, k, v = split(module.w_q(new)), split(module.w_k(new)), split(module.w_v(new))
+    if cache is None:
+        KEPT.clear()
+    KEPT.append((k, v))
+    k, v = (torch.cat(parts, dim=2) for parts in zip(*KEPT))
+    mask = causal_mask(q.shape[2], k.shape[2])
+    heads = nn.functional.scaled_dot_product_attention(q, k, v, mask)
+    return module.w_o(heads.transpose(1, 2).flatten(2)), True
+""",
+        says="something is kept outside of the cache",
+    ),
+    Mistake(
+        "the cache in the module",
+        cell="step",
+        code="from attention import causal_mask\n\n\n"
+        + SPLIT
+        + """    q, k, v = split(module.w_q(new)), split(module.w_k(new)), split(module.w_v(new))
+    module.kept = [] if cache is None else module.kept[:cache]
+    module.kept.append((k, v))
+    k, v = (torch.cat(parts, dim=2) for parts in zip(*module.kept))
+    mask = causal_mask(q.shape[2], k.shape[2])
+    heads = nn.functional.scaled_dot_product_attention(q, k, v, mask)
+    return module.w_o(heads.transpose(1, 2).flatten(2)), len(module.kept)
+""",
+        says="something is kept outside of the cache",
+    ),
+    Mistake(
+        "a table that is filled in place",
+        cell="step",
+        code="from attention import causal_mask\n\n\n"
+        + SPLIT
+        + """    q, k, v = split(module.w_q(new)), split(module.w_k(new)), split(module.w_v(new))
+    if cache is None:
+        cache = torch.zeros(2, *k.shape[:2], 64, k.shape[3]), 0
+    table, earlier = cache
+    stop = earlier + new.shape[1]
+    table[:, :, :, earlier:stop] = torch.stack([k, v])
+    mask = causal_mask(q.shape[2], stop)
+    heads = nn.functional.scaled_dot_product_attention(q, *table[:, :, :, :stop], mask)
+    return module.w_o(heads.transpose(1, 2).flatten(2)), (table, stop)
+""",
+        says="nothing is written into a tensor of it",
+    ),
+    Mistake(
         "the column for every layer",
         cell="head-of",
         code="""def head_of(layer, row, column, d_model, n_heads):
@@ -160,6 +220,27 @@ def step(module, new, cache=None):
     return (column if layer == "w_o" else row) % n_heads
 """,
         says="Heads are not dealt out like cards",
+    ),
+    Mistake(
+        "rounds to the nearest head",
+        cell="head-of",
+        code="""def head_of(layer, row, column, d_model, n_heads):
+    d_key = d_model / n_heads
+    place = column if layer == "w_o" else row
+    return min(round(place / d_key), n_heads - 1)
+""",
+        says="You round to the nearest head.",
+    ),
+    Mistake(
+        "w_v read as w_o",
+        cell="head-of",
+        code="""def head_of(layer, row, column, d_model, n_heads):
+    d_key = d_model // n_heads
+    if layer in ("w_q", "w_k"):
+        return row // d_key
+    return column // d_key
+""",
+        says="You read w_v as w_o.",
     ),
     Mistake(
         "only shapes are compared",
@@ -219,6 +300,55 @@ def agrees(candidate, module):
     return torch.equal(candidate(query, key, value, mask), expected)
 """,
         says="compare with a tolerance",
+    ),
+    Mistake(
+        "the mean of the difference",
+        cell="agrees",
+        code="""def agrees(candidate, module):
+    query = torch.randn(3, 5, module.d_model)
+    key, value = torch.randn(2, 3, 7, module.d_model)
+    mask = torch.rand(3, 1, 5, 7) > 0.3
+    mask[..., 0] = True
+    for allowed in (None, mask):
+        expected, _ = module(query, key, value, allowed)
+        if not abs((candidate(query, key, value, allowed) - expected).mean()) < 1e-4:
+            return False
+    return True
+""",
+        says="One returns the right numbers in another order",
+    ),
+    Mistake(
+        "never without a mask",
+        cell="agrees",
+        code="""def agrees(candidate, module):
+    query = torch.randn(3, 5, module.d_model)
+    key, value = torch.randn(2, 3, 7, module.d_model)
+    mask = torch.rand(3, 1, 5, 7) > 0.3
+    mask[..., 0] = True
+    for allowed in (mask, mask[:1]):
+        expected, _ = module(query, key, value, allowed)
+        if not torch.allclose(candidate(query, key, value, allowed), expected, atol=1e-4):
+            return False
+    return True
+""",
+        says="where no mask is given",
+    ),
+    Mistake(
+        "the last row alone",
+        cell="agrees",
+        code="""def agrees(candidate, module):
+    query = torch.randn(3, 5, module.d_model)
+    key, value = torch.randn(2, 3, 7, module.d_model)
+    mask = torch.rand(3, 1, 5, 7) > 0.3
+    mask[..., 0] = True
+    for allowed in (None, mask):
+        expected, _ = module(query, key, value, allowed)
+        yours = candidate(query, key, value, allowed)
+        if not torch.allclose(yours[:, -1], expected[:, -1], atol=1e-4):
+            return False
+    return True
+""",
+        says="right for the last query alone",
     ),
 ]
 

@@ -48,6 +48,37 @@ MISTAKES = [
         says="The mask is the wrong way round",
     ),
     Mistake(
+        "a softmax that overflows",
+        cell="my-attention",
+        code="""class MyAttention(nn.Module):
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        self.n_heads = n_heads
+        self.d_key = d_model // n_heads
+        self.w_q = nn.Linear(d_model, d_model)
+        self.w_k = nn.Linear(d_model, d_model)
+        self.w_v = nn.Linear(d_model, d_model)
+        self.w_o = nn.Linear(d_model, d_model)
+
+    def split(self, x):
+        return x.view(x.shape[0], x.shape[1], self.n_heads, self.d_key).transpose(1, 2)
+
+    def forward(self, query, key, value, mask=None):
+        q = self.split(self.w_q(query))
+        k = self.split(self.w_k(key))
+        v = self.split(self.w_v(value))
+        scores = q @ k.transpose(-2, -1) / self.d_key**0.5
+        raised = torch.exp(scores)
+        if mask is not None:
+            raised = raised * mask
+        weights = raised / raised.sum(dim=-1, keepdim=True)
+        found = weights @ v
+        merged = found.transpose(1, 2).flatten(2)
+        return self.w_o(merged), weights
+""",
+        says="With scores of several hundred there is NaN",
+    ),
+    Mistake(
         "stacked in another order",
         cell="copy-weights",
         code="""def copy_weights(theirs, mine):
@@ -147,6 +178,22 @@ MISTAKES = [
         says="asks for no gradient",
     ),
     Mistake(
+        "a method in the place of weights",
+        cell="copy-weights",
+        code="""def copy_weights(theirs, mine):
+    def forward(query, key=None, value=None, mask=None, **_):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None:
+            full = (query.shape[0], theirs.num_heads, query.shape[1], key.shape[1])
+            mask = ~mask.expand(full).flatten(0, 1)
+        return theirs(query, key, value, attn_mask=mask, average_attn_weights=False)
+
+    mine.forward = forward
+""",
+        says="its parameters do not hold the weights",
+    ),
+    Mistake(
         "True still means may attend",
         cell="torch-mask",
         code="""def torch_mask(mask, batch, n_heads, n_queries, n_keys):
@@ -178,7 +225,44 @@ MISTAKES = [
     mask = mask.expand(batch, n_heads, n_queries, n_keys)
     return ~mask[:, 0].repeat_interleave(n_heads, dim=0)
 """,
-        says="Each sentence and each head keeps its own mask.",
+        says="Each head keeps its own mask.",
+    ),
+    Mistake(
+        "two axes taken for padding",
+        cell="torch-mask",
+        code="""def torch_mask(mask, batch, n_heads, n_queries, n_keys):
+    if mask.shape[-2:] == (batch, n_keys) and mask.ndim == 2:
+        mask = mask[:, None, None, :]  # a padding mask
+    full = mask.expand(batch, n_heads, n_queries, n_keys)
+    return ~full.reshape(batch * n_heads, n_queries, n_keys)
+""",
+        says="a mask with two axes is read as (batch, key)",
+    ),
+    Mistake(
+        "remembered by the shape of the mask",
+        cell="torch-mask",
+        code="""KNOWN = {}
+
+
+def torch_mask(mask, batch, n_heads, n_queries, n_keys):
+    about = (tuple(mask.shape), batch, n_heads, n_queries, n_keys)
+    if about not in KNOWN:
+        full = mask.expand(batch, n_heads, n_queries, n_keys)
+        KNOWN[about] = ~full.reshape(batch * n_heads, n_queries, n_keys)
+    return KNOWN[about]
+""",
+        says="this is for the mask before, of the same shape",
+    ),
+    Mistake(
+        "padding hidden as a query",
+        cell="torch-mask",
+        code="""def torch_mask(mask, batch, n_heads, n_queries, n_keys):
+    full = mask.expand(batch, n_heads, n_queries, n_keys)
+    if n_queries == n_keys:
+        full = full & full.transpose(-1, -2)
+    return ~full.reshape(batch * n_heads, n_queries, n_keys)
+""",
+        says="a token that may not be seen may not see either",
     ),
     Mistake(
         "0 · ln 0",
@@ -214,6 +298,25 @@ MISTAKES = [
     return entropy.exp().transpose(0, 1)[:, is_token].mean(dim=-1)
 """,
         says="Take both to one base.",
+    ),
+    Mistake(
+        "one over the sum of squares",
+        cell="keys-in-use",
+        code="""def keys_in_use(weights, is_token):
+    used = 1 / weights.square().sum(dim=-1)
+    return (used * is_token[:, None, :]).sum(dim=(0, 2)) / is_token.sum()
+""",
+        says="This is 1 / Σ w²",
+    ),
+    Mistake(
+        "sentence 0 says which queries are tokens",
+        cell="keys-in-use",
+        code="""def keys_in_use(weights, is_token):
+    weights = weights[:, :, is_token[0]]
+    used = torch.special.entr(weights).sum(dim=-1).exp()
+    return used.mean(dim=(0, 2))
+""",
+        says="Sentence 0 says for all sentences",
     ),
 ]
 

@@ -371,6 +371,51 @@ MISTAKES = [
         says="it is the loss of the last part alone",
     ),
     Mistake(
+        "a frozen parameter moves",
+        cell="step",
+        code="""def step(model, parts, loss_of, rate):
+    for p in model.parameters():
+        if p.requires_grad:
+            p.grad = None
+    rows = sum(len(x) for x, _ in parts)
+    mean = 0.0
+    for x, answers in parts:
+        share = loss_of(model, x, answers) * (len(x) / rows)
+        share.backward()
+        mean += share.item()
+    with torch.no_grad():
+        for p in model.parameters():
+            if p.grad is not None:
+                p -= rate * p.grad
+    return mean
+""",
+        says="frozen.weight is frozen, and has moved",
+    ),
+    Mistake(
+        "a momentum",
+        cell="step",
+        code="""VELOCITY = {}
+
+
+def step(model, parts, loss_of, rate):
+    for p in model.parameters():
+        p.grad = None
+    rows = sum(len(x) for x, _ in parts)
+    mean = 0.0
+    for x, answers in parts:
+        share = loss_of(model, x, answers) * (len(x) / rows)
+        share.backward()
+        mean += share.item()
+    with torch.no_grad():
+        for p in model.parameters():
+            if p.requires_grad and p.grad is not None:
+                VELOCITY[p] = 0.9 * VELOCITY.get(p, 0.0) + p.grad
+                p -= rate * VELOCITY[p]
+    return mean
+""",
+        says="Plain gradient descent has no memory.",
+    ),
+    Mistake(
         "what is left",
         cell="costs",
         code=costs(lost="share_right(model, batch, changed)"),
@@ -432,6 +477,12 @@ MISTAKES = [
         cell="costs",
         code=costs(lost="1 - share_right(model, batch, changed) / before"),
         says="Subtract, and do not divide.",
+    ),
+    Mistake(
+        "harm costs nothing",
+        cell="costs",
+        code=costs(lost="(before - share_right(model, batch, changed)).clamp(min=0)"),
+        says="A head without which more is right is said to cost nothing.",
     ),
     Mistake(
         "needed by the map",
@@ -496,6 +547,12 @@ MISTAKES = [
         says='"shown", "refuted" or "open" is due',
     ),
     Mistake(
+        "a head for the other question",
+        cell="judge",
+        code=judge(every='"open" if (looks > 0.5).any() else "refuted"'),
+        says="You accept a head that looks at the other question.",
+    ),
+    Mistake(
         "a single step",
         cell="diagnose",
         code=diagnose(batches="[(torch.randn(6, 5), torch.randint(4, (6,)))]"),
@@ -553,6 +610,31 @@ MISTAKES = [
     return "piled up" if torch.allclose(model.weight.grad, total, atol=1e-4) else "none"
 """,
         says="A loop need not leave anything in `.grad`.",
+    ),
+    Mistake(
+        "looks inside of the loop",
+        cell="diagnose",
+        code="""NAMES = ("piled up", "softmax twice", "uphill", "one batch", "old sentences")
+
+
+def diagnose(train):
+    seen, todo = [], [train]
+    while todo and len(seen) < 100:
+        thing = todo.pop()
+        if isinstance(thing, str) and thing in NAMES:
+            return thing
+        if any(thing is other for other in seen):
+            continue
+        seen.append(thing)
+        todo += list(getattr(thing, "args", ()))
+        todo += list((getattr(thing, "keywords", None) or {}).values())
+        todo += list(getattr(thing, "__defaults__", None) or ())
+        todo += [cell.cell_contents for cell in (getattr(thing, "__closure__", None) or ())]
+        if hasattr(thing, "func"):
+            todo.append(thing.func)
+    return "none"
+""",
+        says='You call a loop "none"',
     ),
 ]
 

@@ -217,6 +217,12 @@ MISTAKES = [
         says="An input is changed in place",
     ),
     Mistake(
+        "the sign of the gain lost",
+        cell="fold",
+        code=FOLD.format(weight="weight * gain.abs()", bias="weight_bias + weight @ bias"),
+        says="The sign of the gain is lost.",
+    ),
+    Mistake(
         "no causal mask",
         cell="decoder-layer",
         code=layer(past="None"),
@@ -472,6 +478,21 @@ MISTAKES = [
         says="all sentences; got",
     ),
     Mistake(
+        "one column late",
+        cell="write",
+        code=write(note="ended, done = done, done | (best == end)", stop="ended.all()"),
+        says="one more column of pad is written",
+    ),
+    Mistake(
+        "an end by force",
+        cell="write",
+        code=write(
+            note="best[~done & torch.tensor(signs.shape[1] == longest)] = end\n"
+            "        done = done | (best == end)"
+        ),
+        says="an end that the model has not written",
+    ),
+    Mistake(
         "position 0 alone",
         cell="find-broken",
         code=find(places="[5]", future="if not close(model(source, changed)[:, 0], logits[:, 0]):"),
@@ -508,6 +529,31 @@ MISTAKES = [
         cell="find-broken",
         code=find(close="torch.equal"),
         says="compare with a tolerance",
+    ),
+    Mistake(
+        "looks inside of the model",
+        cell="find-broken",
+        code="""def find_broken(model, vocab):
+    names = ("future", "padding", "last token", "another sentence")
+    for cell in getattr(model, "__closure__", None) or ():
+        if cell.cell_contents in names:
+            return cell.cell_contents
+        for module in getattr(cell.cell_contents, "modules", list)():
+            if "Ahead" in type(module).__name__:
+                return "future"
+    return "none"
+""",
+        says='You say "none" of a model',
+    ),
+    Mistake(
+        "the position right before is left out",
+        cell="find-broken",
+        code=find(
+            places="range(2, 6)",
+            future="before = slice(0, place - 1)\n"
+            "        if not close(model(source, changed)[:, before], logits[:, before]):",
+        ),
+        says="the one right before it",
     ),
 ]
 

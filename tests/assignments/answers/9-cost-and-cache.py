@@ -274,6 +274,26 @@ MISTAKES = [
         says="The feed-forward layer is part of the rest.",
     ),
     Mistake(
+        "counted in float32",
+        cell="count",
+        code=count().replace("]\n    )", "], dtype=torch.float32\n    ).long()"),
+        says="The last digits are lost",
+    ),
+    Mistake(
+        "one new token alone",
+        cell="count",
+        code=count(
+            largest="names[int(count(1, kept, d_model, n_heads, n_kv_heads, d_ff)[:3].argmax())]"
+        ),
+        says="you say 'projections'",
+    ),
+    Mistake(
+        "a search that ends",
+        cell="count",
+        code=count(outweighs="min(d_model + d_kv + 3 * d_ff // 2, 1000)"),
+        says="Your search ends there.",
+    ),
+    Mistake(
         "stacked, and no narrower",
         cell="to-latent",
         code=latent(
@@ -315,7 +335,7 @@ MISTAKES = [
     up_v = torch.nn.functional.pad(ups[1], (width[0], 0))
     return torch.cat(downs), up_k, up_v
 """,
-        says="Keys and values are looked at apart.",
+        says="Keys and values are looked at apart",
     ),
     Mistake(
         "repeated in turn",
@@ -358,6 +378,24 @@ MISTAKES = [
         cell="to-latent",
         code=latent(back="down.T, every(up_k), every(up_v)"),
         says="It is transposed",
+    ),
+    Mistake(
+        "rounding counts",
+        cell="to-latent",
+        code=latent(d_latent="int(torch.linalg.matrix_rank(both))"),
+        says="the keys and values are right, and a row has",
+    ),
+    Mistake(
+        "the squares of the singular values",
+        cell="to-latent",
+        code=latent(d_latent="int((s**2 > 1e-4 * s[0] ** 2).sum())"),
+        says="is too narrow",
+    ),
+    Mistake(
+        "a limit whatever the largest is",
+        cell="to-latent",
+        code=latent(d_latent="int((s > 1e-4).sum())"),
+        says="a singular value below 1/10000 of the largest one is 0",
     ),
     Mistake(
         "counted from 0 again",
@@ -456,6 +494,15 @@ MISTAKES = [
         says="The scores are not divided by √d_key.",
     ),
     Mistake(
+        "the cache in a global name",
+        cell="step",
+        code="KEPT = {}\n\n\n"
+        + step(kept="True")
+        .replace("cache[", "KEPT[")
+        .replace("kept = True", 'kept = True\n    KEPT["k"], KEPT["v"] = k, v'),
+        says="something is kept outside of the cache",
+    ),
+    Mistake(
         "a softmax of the tile",
         cell="tile-gradients",
         code=tile(weights="scores.softmax(dim=-1)"),
@@ -529,6 +576,18 @@ MISTAKES = [
         says="These are the gradients of attention to this tile alone",
     ),
     Mistake(
+        "the sum before the quotient",
+        cell="tile-gradients",
+        code=tile(weights="torch.exp(scores) / torch.exp(log_sum).unsqueeze(1)"),
+        says="`exp` overflows.",
+    ),
+    Mistake(
+        "scaled by d_value",
+        cell="tile-gradients",
+        code=tile(root="value.shape[-1] ** 0.5"),
+        says="The scores are divided by √d_value.",
+    ),
+    Mistake(
         "token by token alone",
         cell="find-fault",
         code=find(pieces="tokens(alone)"),
@@ -575,6 +634,22 @@ MISTAKES = [
         cell="find-fault",
         code=find().replace('"places" if i < 3 else "oldest"', '"oldest"'),
         says="the second token is wrong already",
+    ),
+    Mistake(
+        "looks inside of the reader",
+        cell="find-fault",
+        code="""def find_fault(read, whole, vocab):
+    names = ("places", "future", "alignment", "oldest", "sentence", "last text")
+    held = [cell.cell_contents for cell in getattr(read, "__closure__", None) or ()]
+    held += list(getattr(read, "__dict__", {}).values())
+    held += list(getattr(read, "__defaults__", None) or ())
+    held += list((getattr(read, "keywords", None) or {}).values())
+    held += list(getattr(read, "args", ()))
+    held += list(getattr(getattr(read, "__self__", None), "__dict__", {}).values())
+    found = [name for name in held if isinstance(name, str) and name in names]
+    return found[0] if found else "none"
+""",
+        says='You say "none" of a reader',
     ),
 ]
 

@@ -84,6 +84,18 @@ def test_all_files_of_one_student(handed_in, releases, tmp_path):
     assert [s.file.name for s in submissions if s.notebook] == ["submitted/bob/c.ipynb"]
 
 
+def test_what_lies_beside_a_notebook_has_no_row(handed_in, releases, tmp_path):
+    """But for what was meant to be one; and who has handed in nothing else has a row for it."""
+    files = {f"ada/{NAME}.ipynb": nbformat.writes(handed_in()).encode(), "ada/again.ipynb": b""}
+    files |= {"ada/sketch.png": b"\x89PNG", "bob/sketch.png": b"\x89PNG"}
+    for name, data in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(data)
+    submissions = identify(take_in(tmp_path), {NAME: releases[NAME]}, None)
+    assert {s.file.name for s in submissions} == files.keys() - {"ada/sketch.png"}
+    assert [s.file.name for s in submissions if s.notebook] == [f"ada/{NAME}.ipynb"]
+
+
 def with_seed(notebook, seed) -> bytes:
     for cell in notebook.cells:
         if grade_id(cell) == SEED_CELL:

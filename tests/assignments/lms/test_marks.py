@@ -306,6 +306,53 @@ def test_columns_and_scales_that_differ(tmp_path):
     assert f"class.csv has no column for {NAME}: {NAME} is new" in notes
 
 
+@pytest.mark.parametrize(
+    ("gives", "is_told"),
+    [
+        *(("20", False), ("20.00", False), ("20,0", False)),
+        *(("2", True), ("120", True), ("200", True), ("2000", True), ("20.50", True)),
+    ],
+)
+@pytest.mark.parametrize("kind", ["Canvas", "a worksheet of Moodle with semicolons"])
+def test_a_scale_is_the_same_or_it_is_told(kind, gives, is_told, tmp_path):
+    lms, write = ("canvas", canvas) if kind == "Canvas" else ("moodle", worksheet)
+    (tmp_path / "class.csv").write_bytes(write(";").replace(b";20.00;", f";{gives};".encode()))
+    roster = read_roster(tmp_path / "class.csv")
+    notes = write_marks(marks_of(lms), {NAME: TITLE}, roster, tmp_path)
+    assert any(f"gives {gives} points for {NAME}" in line for line in notes) == is_told
+
+
+# The school has given Bob the number that the LMS has given Ada, and the other way round.
+CROSSED = {
+    "Canvas": "Student,ID,SIS User ID,SIS Login ID,Section\n"
+    '"Lovelace, Ada",12,13,al,A\n"Brandt, Bob",13,12,bob,A\nBob,14,15,b,A\n',
+    "a worksheet of Moodle": "Identifier,Full name,Username,ID number,Grade,Last modified (grade)\n"
+    "Participant 12,Ada Lovelace,al,13,,\nParticipant 13,Bob Brandt,bob,12,,\n"
+    "Participant 14,Bob,b,15,,\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "whose"),
+    [
+        ("Canvas", "lovelaceada_12_7000_x.ipynb", "Ada"),
+        ("Canvas", "brandtbob_13_7000_x.ipynb", "Brandt"),
+        ("Canvas", "Bob Brandt_12_assignsubmission_file_/x.ipynb", "Brandt"),  # Moodle's number
+        ("a worksheet of Moodle", "Ada Lovelace_12_assignsubmission_file_/x.ipynb", "Ada"),
+        ("a worksheet of Moodle", "Bob Brandt_13_assignsubmission_file_/x.ipynb", "Brandt"),
+        ("a worksheet of Moodle", "bob_12_7000_x.ipynb", "Brandt"),  # Canvas's number
+        # as the school calls him, by its number or by an id, which counts before a name
+        *((kind, name, "Brandt") for kind in CROSSED for name in ("12.ipynb", "bob.ipynb")),
+        *((kind, "14.ipynb", None) for kind in CROSSED),
+    ],
+)
+def test_no_number_is_taken_for_one_of_another_kind(kind, name, whose, tmp_path):
+    (tmp_path / "class.csv").write_text(CROSSED[kind], "utf-8")
+    file = File((*name.split("/"),), (0.0,))
+    found = read_roster(tmp_path / "class.csv").find(students([file], {})[file])
+    assert [whose in person.name for person in found] == [True] * bool(whose)
+
+
 @pytest.mark.parametrize("name", ["Zoe Muller Ludenscheidt", "MÜLLER-LÜDENSCHEIDT, ZOË", "S1"])
 def test_spellings_of_a_name(name, tmp_path):
     (tmp_path / "class.csv").write_bytes(gradebook())

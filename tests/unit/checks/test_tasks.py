@@ -62,3 +62,12 @@ def test_a_mistake_is_named_and_a_right_answer_passes():
     with pytest.raises(NotYet, match="first entry of your result that differs") as raised:
         expect("double", lambda x: 3 * x, **inputs)
     assert "changed places" not in str(raised.value)
+
+
+def test_the_way_out_of_an_error_is_told():
+    errors = [("expected m1 and m2", "Unused."), ("NoneType", "b may be None.")]
+    inputs = {"right": 2 * X, "mistakes": [], "axes": "row column", "x": X, "b": None}
+    with pytest.raises(NotYet, match="b may be None") as raised:
+        expect("double", lambda x, b: x + b, errors=errors, **inputs)
+    assert "Unused" not in str(raised.value)
+    assert expect("double", lambda x, b: x + x, errors=errors, **inputs) is None
