@@ -4,7 +4,35 @@ Each function returns a `Drawing`, painted from tensors: a wrong number in one i
 a tensor.
 """
 
+from attention.drawings.clock_hands import clock_hands
 from attention.drawings.drawing import Drawing
+from attention.drawings.heads_add import heads_add
+from attention.drawings.logit_by_head import logit_by_head
+from attention.drawings.mask_after_softmax import mask_after_softmax
+from attention.drawings.mask_before_softmax import mask_before_softmax
+from attention.drawings.merging import merges, merging
 from attention.drawings.module_map import module_map
+from attention.drawings.query_and_keys import query_and_keys
+from attention.drawings.three_projections import three_projections
+from attention.drawings.two_stories import two_stories
+from attention.drawings.weight_on_pads import weight_on_pads
+from attention.drawings.weighted_sum import weighted_sum
+from attention.drawings.word_and_place import word_and_place
 
-__all__ = ["Drawing", "module_map"]
+__all__ = [
+    "Drawing",
+    "clock_hands",
+    "heads_add",
+    "logit_by_head",
+    "mask_after_softmax",
+    "mask_before_softmax",
+    "merges",
+    "merging",
+    "module_map",
+    "query_and_keys",
+    "three_projections",
+    "two_stories",
+    "weight_on_pads",
+    "weighted_sum",
+    "word_and_place",
+]

@@ -9,6 +9,7 @@ import html
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from numbers import Real
 from typing import NamedTuple
 
 import drawsvg
@@ -28,6 +29,7 @@ var(--pst-color-border,#999)}
 .drawing .ground{fill:var(--ground)}
 .drawing .quiet,.drawing text.quiet{fill:var(--quiet)}
 .drawing .bold{font-weight:700}
+.drawing .link{text-decoration:underline}
 .drawing .edge{fill:none;stroke:var(--quiet)}
 .drawing .cut{fill:none;stroke:var(--ink);stroke-width:2;stroke-dasharray:5 4}
 .drawing .faint{opacity:.5}
@@ -64,7 +66,7 @@ class Drawing:
 
     def __init__(
         self,
-        paint: Callable[["Canvas"], float],
+        paint: Callable[["Canvas"], Real],
         alt: str,
         values: Mapping[str, Tensor],
     ) -> None:
@@ -84,7 +86,7 @@ class Drawing:
         return {"image/svg+xml": self.wide, "text/plain": repr(self)}, {"image/svg+xml": about}
 
 
-def svg(paint: Callable[["Canvas"], float], width: int, alt: str) -> str:
+def svg(paint: Callable[["Canvas"], Real], width: int, alt: str) -> str:
     """Paint for one width; the text of an SVG."""
     canvas = Canvas(width)
     height = round(paint(canvas))
@@ -108,21 +110,21 @@ class Link(drawsvg.DrawingParentElement):
 class Box(NamedTuple):
     """Where something was drawn."""
 
-    x: float
-    y: float
-    width: float
-    height: float
+    x: Real
+    y: Real
+    width: Real
+    height: Real
 
     @property
-    def right(self) -> float:
+    def right(self) -> Real:
         return self.x + self.width
 
     @property
-    def bottom(self) -> float:
+    def bottom(self) -> Real:
         return self.y + self.height
 
     @property
-    def middle(self) -> tuple[float, float]:
+    def middle(self) -> tuple[Real, Real]:
         return self.x + self.width / 2, self.y + self.height / 2
 
 
@@ -140,7 +142,7 @@ class Canvas:
         self.has_links = False
 
     @contextmanager
-    def group(self, look: str = "", **attributes: str | float) -> Iterator[None]:
+    def group(self, look: str = "", **attributes: str | Real) -> Iterator[None]:
         """Put what is drawn within together, with attributes such as ``data_tensor="weights"``."""
         yield from self._within(drawsvg.Group(**classes(look), **attributes))
 
@@ -166,23 +168,23 @@ class Canvas:
 
     def text(
         self,
-        x: float,
-        y: float,
+        x: Real,
+        y: Real,
         words: str,
         look: str = "",
         *,
-        size: float = 13,
+        size: Real = 13,
         anchor: str = "middle",
     ) -> None:
         """Write words; `anchor` is "start", "middle" or "end"."""
         self.add(drawsvg.Text(words, size, tenth(x), tenth(y), text_anchor=anchor, **classes(look)))
 
-    def path(self, d: str, look: str = "stroke", **attributes: str | float) -> None:
+    def path(self, d: str, look: str = "stroke", **attributes: str | Real) -> None:
         """Draw a path."""
         self.add(drawsvg.Path(d, **classes(look), **attributes))
 
     def rectangle(
-        self, x: float, y: float, width: float, height: float, look: str, **attributes: str | float
+        self, x: Real, y: Real, width: Real, height: Real, look: str, **attributes: str | Real
     ) -> Box:
         """Draw a rectangle; "fill" in its look fills it, "stroke" outlines it."""
         self.add(
@@ -191,7 +193,7 @@ class Canvas:
         return Box(x, y, width, height)
 
     def arrow(
-        self, x1: float, y1: float, x2: float, y2: float, look: str = "x", *, width: float = 1.5
+        self, x1: Real, y1: Real, x2: Real, y2: Real, look: str = "x", *, width: Real = 1.5
     ) -> None:
         """Draw an arrow: an operation, or a vector."""
         angle = math.atan2(y2 - y1, x2 - x1)
@@ -207,11 +209,11 @@ class Canvas:
     def flows(
         self,
         name: str,
-        weights: Sequence[float],
+        weights: Sequence[Real],
         paths: Sequence[str],
         look: str,
         *,
-        widest: float = 16,
+        widest: Real = 16,
     ) -> None:
         """Draw a line for each weight, as wide as the weight: 1 is `widest` wide."""
         with self.group(look, data_tensor=name, data_kind="flows", data_scale=1 / widest):
@@ -222,12 +224,12 @@ class Canvas:
     def vectors(
         self,
         name: str,
-        feet: Sequence[tuple[float, float]],
+        feet: Sequence[tuple[Real, Real]],
         tensor: Float[Tensor, "vector 2"],
         look: str,
         *,
-        unit: float,
-        width: float = 2,
+        unit: Real,
+        width: Real = 2,
     ) -> None:
         """Draw each row of a tensor as an arrow, its second number upwards.
 
@@ -255,15 +257,15 @@ class Canvas:
     def matrix(
         self,
         name: str,
-        x: float,
-        y: float,
+        x: Real,
+        y: Real,
         tensor: Float[Tensor, "row column"],
         look: str = "",
         *,
-        cell: tuple[float, float] = (34, 22),
+        cell: tuple[Real, Real] = (34, 22),
         rows: Sequence[str] = (),
         columns: Sequence[str] = (),
-        largest: float | None = None,
+        largest: Real | None = None,
         digits: int | None = 2,
     ) -> Box:
         """Draw a matrix, each entry as dark as it is large, with its number.
@@ -296,7 +298,7 @@ class Canvas:
                     )
         for r, row in enumerate(tensor.tolist() if digits is not None else []):
             for c, value in enumerate(row):
-                number = f"{value + 0.0:.{digits}f}".replace("-", "−")
+                number = f"{value:z.{digits}f}".replace("-", "−")
                 self.text(x + (c + 0.5) * wide, y + r * high + high / 2 + 4, number, size=11)
         for r, words in enumerate(rows):
             self.text(x - 6, y + r * high + high / 2 + 4, words, size=12, anchor="end")
@@ -309,13 +311,13 @@ class Canvas:
     def bars(
         self,
         name: str,
-        x: float,
-        y: float,
-        values: Sequence[float],
+        x: Real,
+        y: Real,
+        values: Sequence[Real],
         look: str = "",
         *,
-        unit: float,
-        wide: float = 34,
+        unit: Real,
+        wide: Real = 34,
         labels: Sequence[str] = (),
         digits: int | None = 2,
     ) -> None:
@@ -348,7 +350,7 @@ class Canvas:
             middle = x + i * wide + wide * 0.35
             if digits is not None:
                 at = y - value * unit - 4 if value >= 0 else y - value * unit + 13
-                self.text(middle, at, f"{value + 0.0:.{digits}f}".replace("-", "−"), size=11)
+                self.text(middle, at, f"{value:z.{digits}f}".replace("-", "−"), size=11)
             if i < len(labels):
                 below = y + 16 if min(map(float, values)) >= 0 else y - 4 if value < 0 else y + 16
                 self.text(middle, below, labels[i], size=12)
@@ -357,13 +359,13 @@ class Canvas:
     def points(
         self,
         name: str,
-        xs: Sequence[float],
-        y: float,
-        values: Sequence[float],
+        xs: Sequence[Real],
+        y: Real,
+        values: Sequence[Real],
         look: str,
         *,
-        unit: float,
-        radius: float = 4,
+        unit: Real,
+        radius: Real = 4,
     ) -> None:
         """Draw a dot for each value, that much above the line at y.
 
@@ -384,13 +386,13 @@ class Canvas:
     def strip(
         self,
         name: str,
-        x: float,
-        y: float,
-        values: Sequence[float],
+        x: Real,
+        y: Real,
+        values: Sequence[Real],
         looks: Sequence[str],
         *,
-        unit: float,
-        high: float = 24,
+        unit: Real,
+        high: Real = 24,
     ) -> list[Box]:
         """Draw the parts of a sum end to end; one below zero runs back, and is outlined.
 
@@ -423,12 +425,12 @@ class Canvas:
 
     def tensor(
         self,
-        x: float,
-        y: float,
+        x: Real,
+        y: Real,
         shape: tuple[int, int],
         look: str | Sequence[str] = "x",
         *,
-        unit: float = 5,
+        unit: Real = 5,
         axes: tuple[str, str] = ("", ""),
         copies: int = 1,
         label: str = "",
@@ -462,7 +464,7 @@ class Canvas:
             self.text(x + wide / 2, y + high + 16, label, f"{look} of bold")
         return Box(x, y, wide + 4 * (copies - 1), high)
 
-    def mistake(self, x: float, y: float, number: int | str = "×") -> None:
+    def mistake(self, x: Real, y: Real, number: int | str = "×") -> None:
         """Draw the sign of a mistake, with its number where there are several."""
         self.add(drawsvg.Circle(tenth(x), tenth(y), 8.5, **classes("mistake fill")))
         self.text(x, y + 4, str(number), "on-mistake bold", size=11)
@@ -473,9 +475,9 @@ def classes(look: str) -> dict[str, str]:
     return {"class_": look} if look else {}
 
 
-def tenth(value: float) -> float:
+def tenth(value: Real) -> Real:
     return round(float(value), 1) + 0.0
 
 
-def point(x: float, y: float) -> str:
+def point(x: Real, y: Real) -> str:
     return f"{tenth(x):g},{tenth(y):g}"
