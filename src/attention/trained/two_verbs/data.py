@@ -34,6 +34,11 @@ class Verb(NamedTuple):
         place: the place of the verb among the words of its sentence.
         who: the place of the noun that acts.
         whom: the place of the noun that it is done to; None where there is none.
+
+    Example:
+        >>> from attention.trained.two_verbs import Verb
+        >>> Verb(2, who=1, whom=4)
+        Verb(place=2, who=1, whom=4)
     """
 
     place: int
@@ -47,6 +52,11 @@ class TwoVerbs(NamedTuple):
     Attributes:
         tokens: its words.
         verbs: its verbs, from left to right.
+
+    Example:
+        >>> from attention.trained.two_verbs import TwoVerbs, Verb
+        >>> TwoVerbs("birds sing at dawn".split(), [Verb(1, who=0, whom=None)]).answers
+        [('birds', 'nobody')]
     """
 
     tokens: list[str]

@@ -38,6 +38,11 @@ class Run(NamedTuple):
         unit_scores: whether the components of its first queries and keys have a variance near 1, so
             that that of the scores is near d_key; else W_q and W_k begin as torch draws them.
         recipe: how it learns.
+
+    Example:
+        >>> from attention.trained.two_verbs import RUNS
+        >>> RUNS["undivided"].divided, RUNS["undivided"].recipe.steps
+        (False, 600)
     """
 
     divided: bool
@@ -62,6 +67,11 @@ class Course(NamedTuple):
         steps: (measured,), after how many batches of 64 sentences.
         right: (seeds, measured), the share of verbs of which both answers are right.
         largest: (seeds, measured), the mean of the largest weight that a verb gives in a head.
+
+    Example:
+        >>> from attention.trained.two_verbs import load_course
+        >>> load_course("divided").steps
+        [0, 100, 200, 300, 400, 500, 600]
     """
 
     steps: list[int]

@@ -50,6 +50,12 @@ class Measured(NamedTuple):
         one_query: as two_verbs, when all verbs get one query, the mean of theirs.
         without: as two_verbs, without each head.
         roles: for each head, the mean share of the verb's weight on who and on whom.
+
+    Example:
+        >>> from attention.trained import two_verbs
+        >>> who, whom = two_verbs.measured().roles
+        >>> who.who > 0.9, whom.whom > 0.9
+        (True, True)
     """
 
     accuracy: float

@@ -109,7 +109,7 @@ def in_numpy(weights, n_heads, tokens, verb, query=None):
         parts.append(a @ v[:, columns] / a.sum())
     row = project(np.concatenate(parts), "w_o")
     answers = [
-        (row @ weights[f"{to}.weight"].T + weights[f"{to}.bias"]).argmax()
+        int((row @ weights[f"{to}.weight"].T + weights[f"{to}.bias"]).argmax())
         for to in ("to_who", "to_whom")
     ]
     return tuple(VOCABULARY.decode(answers)), project(x[verb], "w_q")
