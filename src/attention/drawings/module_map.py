@@ -1,6 +1,7 @@
 """The map of Part I: from words to answers, what each chapter builds lit."""
 
 from collections.abc import Sequence
+from numbers import Real
 from typing import NamedTuple
 
 import torch
@@ -89,7 +90,7 @@ def module_map(lit: int | None = None, *, mistakes: Sequence[str] = ()) -> Drawi
     def numbers(piece: Piece) -> list[int]:
         return [number for number, name in enumerate(mistakes, 1) if name == piece.name]
 
-    def paint(canvas: Canvas) -> float:
+    def paint(canvas: Canvas) -> Real:
         across = 3 if canvas.narrow else 6
         middles = [place(canvas, nth, across) for nth in range(len(shown))]
         boxes = []
@@ -122,7 +123,7 @@ def size(piece: Piece) -> str:
     return f"{piece.copies} × {rows} × {columns}" if piece.copies > 1 else f"{rows} × {columns}"
 
 
-def place(canvas: Canvas, nth: int, across: int) -> tuple[float, float]:
+def place(canvas: Canvas, nth: int, across: int) -> tuple[Real, Real]:
     """The middle of a piece: every other line of the map runs back."""
     line, column = divmod(nth, across)
     column = across - 1 - column if line % 2 else column
@@ -133,7 +134,7 @@ def faintness(piece: Piece, lit: int | None) -> str:
     return "faint" if lit is not None and min(piece.chapters) > lit else ""
 
 
-def paint_piece(canvas: Canvas, piece: Piece, x: float, y: float, lit: int | None) -> Box:
+def paint_piece(canvas: Canvas, piece: Piece, x: Real, y: Real, lit: int | None) -> Box:
     """Paint one piece about (x, y), a link."""
     is_lit = lit is None or lit in piece.chapters
     look = piece.look if is_lit else "x"
@@ -161,7 +162,7 @@ def paint_piece(canvas: Canvas, piece: Piece, x: float, y: float, lit: int | Non
     return Box(box.x - left, y - ABOVE, box.width + left, ABOVE + BELOW)
 
 
-def paint_words(canvas: Canvas, piece: Piece, x: float, y: float, look: str) -> Box:
+def paint_words(canvas: Canvas, piece: Piece, x: Real, y: Real, look: str) -> Box:
     high = 15 * len(piece.words)
     for nth, words in enumerate(piece.words):
         line = y - high / 2 + 11 + 15 * nth
@@ -170,7 +171,7 @@ def paint_words(canvas: Canvas, piece: Piece, x: float, y: float, look: str) -> 
     return Box(x - wide / 2, y - high / 2, wide, high)
 
 
-def paint_tensor(canvas: Canvas, piece: Piece, x: float, y: float, look: str | tuple) -> Box:
+def paint_tensor(canvas: Canvas, piece: Piece, x: Real, y: Real, look: str | tuple) -> Box:
     rows, columns = piece.shape
     behind = 4 * (piece.copies - 1)
     canvas.text(x, y + 50, size(piece), "quiet", size=11)
@@ -205,7 +206,7 @@ def paint_step(canvas: Canvas, step: str, before: Box, after: Box, mistakes: Seq
             canvas.mistake(x - (15 + 19 * nth) * outwards, (before.bottom + after.y) / 2, number)
 
 
-def paint_values(canvas: Canvas, heads: tuple[float, float], sums: tuple[float, float]) -> None:
+def paint_values(canvas: Canvas, heads: tuple[Real, Real], sums: tuple[Real, Real]) -> None:
     """Paint the way of V, which no score touches: past the weights, to the sums."""
     (x, y), (end, below) = heads, sums
     y, end = y + BELOW + 2, end + (14 if end < x else -14)

@@ -25,7 +25,7 @@ def test_the_bars_add_up_to_the_output():
         "sum": wrote.sum(dim=0) + attention.w_o.bias,
     }
     assert_drawn(drawing, expected, atol=0.02)
-    torch.testing.assert_close(total, output[0, 2], rtol=0, atol=1e-4)
+    torch.testing.assert_close(expected["sum"], output[0, 2], rtol=0, atol=1e-4)
     for svg in (drawing.wide, drawing.narrow):
         found = read_back(svg)
         parts = found["head 0 wrote"] + found["head 1 wrote"] + found["bias"]
