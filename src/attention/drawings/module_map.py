@@ -60,7 +60,7 @@ def pieces() -> list[Piece]:
         Piece("heads", (3,), each_head, (seq, d_key), one_head, n_heads, "split"),
         Piece("scores", (4,), "scores", (seq, seq), pairs, n_heads, "q · k ÷ √d_key"),
         Piece("weights", (4, 5), "weights", (seq, seq), pairs, n_heads, "mask, softmax"),
-        Piece("sums", (6,), "v", (seq, d_key), one_head, n_heads, "average"),
+        Piece("sums", (6,), "v", (seq, d_key), one_head, n_heads, "sum"),
         Piece("merged", (6,), "output", (seq, d_model), whole, step="merge"),
         Piece("output", (6,), "output", (seq, d_model), whole, step="W_o"),
         Piece("row", (7,), "output", (1, d_model), ("", "d_model"), step="of the verb"),
