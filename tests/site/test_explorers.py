@@ -171,7 +171,12 @@ class Frames:
         self._numbers = np.frombuffer(explorer.view.numbers, "<f4")
 
     def places(self):
-        """Where the controls can stand, as indices: all places, or a sample with both ends."""
+        """Where the controls can stand, as indices: all places, or a sample with both ends.
+
+        Where the page computes what it shows, those for which frames are stored.
+        """
+        if all("setting" in frame for frame in self._frames.values()):
+            return [self._stored_for(key) for key in self._frames]
         sizes = [len(control["options"]) for control in self.controls]
         places = [tuple(map(int, place)) for place in np.ndindex(*sizes)]
         step = -(-len(places) // FRAMES_COMPARED)
@@ -185,6 +190,13 @@ class Frames:
             str(at) for at, control in zip(place, self.controls, strict=True) if control["frame"]
         )
         return {name: self._unpacked(value) for name, value in self._frames[key].items()}
+
+    def _stored_for(self, key):
+        chosen, setting = iter(key.split(",")), self._frames[key]["setting"]
+        return tuple(
+            int(next(chosen)) if c["frame"] else c["options"].index(setting[c["name"]])
+            for c in self.controls
+        )
 
     def _unpacked(self, value):
         if not (isinstance(value, dict) and "shape" in value):

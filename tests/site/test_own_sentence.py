@@ -142,12 +142,13 @@ def test_every_stored_frame_is_what_the_page_computes(module_page, name):
         assert module_page.evaluate("() => view.default.compute === undefined")
         return
     chosen = [control for control in view.controls if control["frame"]]
-    # The first option of each control that only the view reads.
+    # The first option of each control that only the view reads, but where a frame says which.
     fixed = {c["name"]: c["options"][0] for c in view.controls if not c["frame"]}
     settings = []
-    for place in view.frames:
+    for place, frame in view.frames.items():
         at = zip(chosen, map(int, place.split(",")), strict=True)
-        settings.append([place, fixed | {c["name"]: c["options"][i] for c, i in at}])
+        chosen_at = {c["name"]: c["options"][i] for c, i in at}
+        settings.append([place, fixed | frame.get("setting", {}) | chosen_at])
     state = {
         "numbers": text_of(view.numbers),
         "weights": text_of(view.weights),
