@@ -75,3 +75,12 @@ def test_no_formula_is_a_link(form):
     clean_texts(new_notebook(cells=[cell]))
     shown = html.unescape(cell.source)
     assert r"\href{" not in shown and "href{javascript" in shown and r"\hrefs" in shown
+
+
+@pytest.mark.parametrize("command", ["href", "url", "class", "style", "cssId", "require"])
+def test_no_command_of_mathjax_is_left(command):
+    """Each of these makes a link, an attribute or a script's address of what it is given."""
+    cell = new_markdown_cell(rf"$\{command}{{position: fixed}}{{x}} + \alpha$")
+    clean_texts(new_notebook(cells=[cell]))
+    shown = html.unescape(cell.source)
+    assert rf"\{command}" not in shown and command in shown and r"\alpha" in shown

@@ -32,6 +32,7 @@ import torch
 from pybtex.database import parse_file
 
 from attention.trained import dates
+from attention.trained.induction.training import SEEDS
 from tools.refresh import chapters
 
 PATHS = chapters()
@@ -40,6 +41,11 @@ PAPERS = set(parse_file(PATHS[0].parent / "references.bib").entries)
 NUMBER = re.compile(r"(?<![\w.])(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)+|\d+|\.\d+)(?!\d)")
 OF_A_HUNDRED = re.compile(rf"({NUMBER.pattern})\**(?= of 100| ?%)")
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+# "Every sixth row" and "one in six".
+ONE_IN = ("second two", "third three", "fourth four", "fifth five", "sixth six", "seventh seven")
+ONE_IN = {word: n for n, words in enumerate(ONE_IN, 2) for word in words.split()}
+IN_WORDS = "|".join(ONE_IN)
+IN_WORDS = re.compile(rf"\b(?:every ({IN_WORDS}) row|one in ({IN_WORDS}))\b", re.IGNORECASE)
 # What is a number and says nothing: other tests hold links, citations and what is counted through.
 NO_NUMBERS = re.compile(
     r"""\[(?:[Cc]hapters?\ )?\d+\]\([^)]*\)|\]\([^)]*\)|\{cite[^`]*`[^`]*`|<[^>]*>|\b[Oo]f\ 100\b"""
@@ -172,6 +178,24 @@ def test_a_number_is_what_its_source_says(path):
                     or source == "make train"
                     or (kind.rstrip(",") in PAPERS)
                 ), where
+
+
+def test_a_share_of_rows_in_words_is_a_percentage_that_is_shown(path):
+    for section, cells in sections(path).items():
+        prose = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+        printed = [o.get("text", "") for c in cells for o in c.get("outputs", [])]
+        shares = [int(share) for share in re.findall(r"(\d+)%", "\n".join(printed))]
+        for words in IN_WORDS.finditer(prose):
+            n = ONE_IN[(words[1] or words[2]).lower()]
+            assert n in [round(100 / share) for share in shares if share], f"{section}: {words[0]}"
+
+
+def test_the_seeds_that_are_called_stored_are_stored():
+    [path] = [path for path in PATHS if path.stem.startswith("12-")]
+    prose = "\n".join(cell.source for cells in sections(path).values() for cell in cells)
+    both = re.findall(r"stored models, seed (\d) for one layer and seed (\d) for two", prose)
+    assert [tuple(map(int, pair)) for pair in both] == [(SEEDS[1], SEEDS[2])]
+    assert re.findall(r"Seed (\d) is the stored one", prose) == [str(SEEDS[2])]
 
 
 def test_what_is_counted_through_leaves_nothing_out(path):

@@ -241,8 +241,11 @@ def canvas(bank):
 
 
 def canvas_marks(item, response):
-    """Go through the conditions of an item; returns the score and the feedback."""
+    """Go through the conditions of an item; returns percent of the mark and the feedback."""
     score, shown = 0.0, []
+    outcome = item.find("resprocessing/outcomes/decvar")
+    assert (outcome.get("varname"), outcome.get("minvalue")) == ("SCORE", "0")
+    largest = float(outcome.get("maxvalue"))
     texts = {f.get("ident"): f.findtext(".//mattext") for f in item.findall("itemfeedback")}
 
     def holds(e):
@@ -268,7 +271,7 @@ def canvas_marks(item, response):
                 shown.append(words(texts[condition.find("displayfeedback").get("linkrefid")]))
             if condition.get("continue") == "No":
                 break
-    return score, shown
+    return 100 * score / largest, shown
 
 
 def test_canvas_marks_every_answer_and_gives_its_reason(canvas, questions):

@@ -3,6 +3,7 @@
 import re
 import string
 import unicodedata
+from collections import Counter
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,14 +13,18 @@ from xml.etree import ElementTree
 import pytest
 import tinycss2
 import yaml
+from docutils import nodes
 from fontTools.ttLib import TTFont
 from pybtex.database import parse_string
 
 from book._ext.accessible_html import correct_markup
 from book._ext.citation import bibtex
 from book._ext.lean_page.styles import keep_used
+from book._ext.markdown_pages.translator import PageTranslator
 from book._ext.mathml.convert import Untypesettable, to_mathml
 from book._ext.mathml.font import used_characters, write_font
+from book._ext.search_results import Section, add_sections
+from book._ext.static_widgets import slim
 
 ROOT = Path(__file__).resolve().parents[2]
 EXTENSIONS = ROOT / "book" / "_ext"
@@ -203,6 +208,38 @@ def test_a_folded_cell_is_named_as_it_reads():
     context = {"body": '<summary aria-label="Toggle hidden content">Show the code</summary>'}
     correct_markup(None, "page", "page.html", context, None)
     assert context["body"] == "<summary>Show the code</summary>"
+
+
+@pytest.mark.parametrize(
+    ("kind", "state"),
+    [
+        ("DropdownModel", {"_options_labels": ["none", "causal"], "index": 0}),
+        ("SelectionSliderModel", {"_options_labels": ["0", "1"], "index": 0, "readout": False}),
+        ("CheckboxModel", {"description": "causal", "value": False}),
+    ],
+)
+def test_a_first_choice_and_an_unticked_box_reach_the_page(kind, state):
+    assert slim({"model_name": kind, "state": state}, [])["state"] == state
+
+
+@pytest.mark.parametrize(("of_class", "level"), [("", 3), ("Rotary", 4)])
+def test_on_a_markdown_page_a_method_stands_below_its_class(of_class, level):
+    signature = nodes.inline("", "forward(q, k)", **{"class": of_class})
+    page = MagicMock(status=SimpleNamespace(section_level=2))
+    PageTranslator.visit_desc_signature(page, signature)
+    page.paragraph.assert_called_once_with(f"{'#' * level} `forward(q, k)`")
+
+
+def test_a_word_leads_to_the_section_it_calls_else_to_the_one_that_says_it_most():
+    page = [
+        Section("heads", Counter(["head"]), Counter(["head", "mask"])),
+        Section("causal-mask", Counter(["mask"]), Counter(["mask", "row"])),
+        Section("cost", Counter(["cost"]), Counter(["mask"] * 5 + ["row"] * 2 + ["cost"])),
+    ]
+    titles = {"Heads": [[0, None]], "Causal mask": [[0, "causal-mask"]], "Cost": [[0, "cost"]]}
+    index = {"alltitles": titles, "terms": {"head": 0, "mask": [0], "row": 0}, "titleterms": {}}
+    add_sections(index, [page])
+    assert index["sections"] == "012"  # the page itself, the one of that name, the one of two rows
 
 
 def cited(citation, address=""):

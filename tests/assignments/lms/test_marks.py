@@ -353,12 +353,19 @@ def test_no_number_is_taken_for_one_of_another_kind(kind, name, whose, tmp_path)
     assert [whose in person.name for person in found] == [True] * bool(whose)
 
 
-@pytest.mark.parametrize("name", ["Zoe Muller Ludenscheidt", "MÜLLER-LÜDENSCHEIDT, ZOË", "S1"])
-def test_spellings_of_a_name(name, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "whose"),
+    [
+        *((name, 1) for name in ("Zoe Muller Ludenscheidt", "MÜLLER-LÜDENSCHEIDT, ZOË", "S1")),
+        *((f"Jose Maria Nunez {name}", 2) for name in ("O'Neil", "O’Neil", "ONeil")),
+    ],
+)
+def test_spellings_of_a_name(name, whose, tmp_path):
     (tmp_path / "class.csv").write_bytes(gradebook())
     file = File((f"{name}.ipynb",), (0.0,))
     [person] = read_roster(tmp_path / "class.csv").find(students([file], {})[file])
-    assert person.name == "Müller-Lüdenscheidt, Zoë"
+    first, last = CLASS[whose]
+    assert person.name == f"{last}, {first}"
 
 
 def test_two_of_a_name_and_one_in_the_list(tmp_path):
