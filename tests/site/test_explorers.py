@@ -357,6 +357,8 @@ def test_tables_hold_the_same_numbers(shown):
 
 def test_drawn_is_what_torch_computes(shown, explorer_cell, fresh):
     _, widget = shown
+    if "steps_explorer(" in explorer_cell[2]:
+        return  # made of drawings, which tests/unit/drawings reads back
     frames = Frames(fresh(explorer_cell[2]))
     places = frames.places()
     for place, seen in zip(places, put(widget, *places), strict=True):
@@ -436,6 +438,7 @@ def test_sizes_can_be_chosen_and_refused(explorer_stems, fresh, start):
         for stem, of_page in explorer_stems.items()
         if stem.startswith(start)
         for each in of_page
+        if "steps_explorer(" not in each  # made of drawings
     ]
     for source in sources:
         frames = Frames(fresh(source))

@@ -147,15 +147,16 @@ class Canvas:
         yield from self._within(drawsvg.Group(**classes(look), **attributes))
 
     @contextmanager
-    def link(self, address: str, words: str) -> Iterator[None]:
-        """Make what is drawn within a link, named by words.
+    def link(self, address: str, name: str = "") -> Iterator[None]:
+        """Make what is drawn within a link.
 
         Args:
             address: "#chapter-3" leads to chapter 3, whatever its page is called.
-            words: what a screen reader calls it.
+            name: what a screen reader calls it, with the words in it; these alone unless given.
         """
         self.has_links = True
-        yield from self._within(Link(href=address, aria_label=html.escape(words)))
+        named = {"aria_label": html.escape(name)} if name else {}
+        yield from self._within(Link(href=address, **named))
 
     def _within(self, group: drawsvg.DrawingParentElement) -> Iterator[None]:
         self.groups.append(group)

@@ -141,7 +141,7 @@ def paint_piece(canvas: Canvas, piece: Piece, x: Real, y: Real, lit: int | None)
     chapter, *further = piece.chapters
     caption = y + (50 if piece.words else 64)
     with canvas.group(faintness(piece, lit)):
-        with canvas.link(f"#chapter-{chapter}", f"{piece.name}, chapter {chapter}"):
+        with canvas.link(f"#chapter-{chapter}"):
             # All of it can be pointed at, what lies between its words too.
             canvas.rectangle(x - 32, y - ABOVE, 64, ABOVE + BELOW, "ground")
             box = (

@@ -84,8 +84,8 @@ def who_and_whom_explorer(
     verbs = ALL_VERBS
     if with_two_verbs:
         shown, reads = model_of_two_verbs, TWO_VERBS
-        pairs = [(8, n_heads) for n_heads in (1, 2, 4, 8)]
-        sizes = size_sliders([8], [1, 2, 4, 8])
+        pairs = two_verbs.SIZES
+        sizes = size_sliders([8, 12], [1, 2, 4, 8])
     elif model is None:
         shown, pairs, reads = book_model, SIZES, SENTENCE
         sizes = size_sliders(D_MODELS, N_HEADS)
@@ -146,10 +146,10 @@ def book_model(d_model: int, n_heads: int) -> Shown:
 
 def model_of_two_verbs(d_model: int, n_heads: int) -> Shown:
     """One of the stored models of `two_verbs`."""
-    stored = two_verbs.measured(d_model, n_heads)
-    unmet = ("was", "by", *PARTICIPLES, "near", *PLACES)
-    model, grammar = two_verbs.load(d_model, n_heads), "active, one verb or two"
-    return Shown(model, stored.accuracy, stored.roles, grammar, unmet)
+    model, stored = two_verbs.load(d_model, n_heads), two_verbs.measured(d_model, n_heads)
+    passive = () if GRAMMARS[d_model].passive else ("was", "by", *PARTICIPLES)
+    grammar = f"{NAMES_OF_GRAMMARS[GRAMMARS[d_model]]}, one verb or two"
+    return Shown(model, stored.accuracy, stored.roles, grammar, (*passive, "near", *PLACES))
 
 
 def own_model(model: WhoAndWhom, new: list[Sentence]) -> Shown:

@@ -110,7 +110,7 @@ def test_a_drawing_says_what_it_is():
     plain = drawn(lambda canvas: canvas.text(9, 20, 'a "b" < c'))
 
     def linked(canvas):
-        with canvas.link("#chapter-3", "heads, chapter 3"):
+        with canvas.link("#chapter-3"):
             canvas.text(40, 20, "heads")
 
     for drawing, role in ((plain, "img"), (drawn(linked), "group")):

@@ -28,7 +28,13 @@ def links(drawing, width):
     """The links of one drawing by what they are called, each with the group around it."""
     root = ET.fromstring(getattr(drawing, width))
     around = {child: parent for parent in root.iter() for child in parent}
-    return {a.get("aria-label"): (a, around[a]) for a in root.iter(f"{SVG}a")}
+    return {a.get("aria-label") or called(a): (a, around[a]) for a in root.iter(f"{SVG}a")}
+
+
+def called(link):
+    """The name of a piece and its chapter, which are among the words of its link."""
+    name = next(text for text in texts(link) if text in NAMES)
+    return f"{name}, {texts(link)[-1].rstrip(',')}"
 
 
 def texts(element):
