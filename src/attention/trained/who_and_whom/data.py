@@ -82,14 +82,8 @@ class Batch(NamedTuple):
     whom: Int64[Tensor, " batch"]
 
 
-def draw_sentence(rng: random.Random, *, passive: bool, places: bool) -> Sentence:
-    """Draw one sentence.
-
-    Args:
-        rng: where the choices come from.
-        passive: whether half of the sentences are in the passive.
-        places: whether a quarter of the nouns stand "near the house" or another place.
-    """
+def draw_clause(rng: random.Random, *, passive: bool, places: bool) -> Sentence:
+    """Draw a sentence without an end: see `draw_sentence` for the arguments."""
 
     def noun_phrase() -> tuple[list[str], int]:
         adjective = [rng.choice(ADJECTIVES)] if rng.random() < 0.4 else []
@@ -100,19 +94,29 @@ def draw_sentence(rng: random.Random, *, passive: bool, places: bool) -> Sentenc
             words += ["near", "the", rng.choice(PLACES)]
         return words, noun
 
-    end = ["."] if rng.random() < 0.2 else []
     if rng.random() < 0.08:
         words = [rng.choice(PLURALS), rng.choice(ALONE), "at", rng.choice(TIMES)]
-        return Sentence(words + end, 1, 0, None)
+        return Sentence(words, 1, 0, None)
     (first, first_noun), (second, second_noun) = noun_phrase(), noun_phrase()
     verb = rng.choice(list(VERBS))
     if passive and rng.random() < 0.5:
         words = [*first, "was", VERBS[verb], "by"]
-        sentence = [*words, *second, *end]
-        return Sentence(sentence, len(first) + 1, len(words) + second_noun, first_noun)
+        return Sentence([*words, *second], len(first) + 1, len(words) + second_noun, first_noun)
     words = [*first, verb]
-    sentence = [*words, *second, *end]
-    return Sentence(sentence, len(first), first_noun, len(words) + second_noun)
+    return Sentence([*words, *second], len(first), first_noun, len(words) + second_noun)
+
+
+def draw_sentence(rng: random.Random, *, passive: bool, places: bool) -> Sentence:
+    """Draw one sentence.
+
+    Args:
+        rng: where the choices come from.
+        passive: whether half of the sentences are in the passive.
+        places: whether a quarter of the nouns stand "near the house" or another place.
+    """
+    end = ["."] if rng.random() < 0.2 else []
+    sentence = draw_clause(rng, passive=passive, places=places)
+    return sentence._replace(tokens=sentence.tokens + end)
 
 
 def draw_sentences(count: int, *, passive: bool, places: bool, seed: int) -> list[Sentence]:

@@ -1,0 +1,52 @@
+"""What a teacher draws: the chapters' tensors as boxes, operations as arrows, weights as widths.
+
+Each function returns a `Drawing`, painted from tensors: a wrong number in one is a wrong number in
+a tensor.
+"""
+
+from attention.drawings.clock_hands import clock_hands
+from attention.drawings.cut_into_heads import cut_into_heads
+from attention.drawings.drawing import Drawing
+from attention.drawings.heads_add import heads_add
+from attention.drawings.listening import listening
+from attention.drawings.logit_by_head import logit_by_head
+from attention.drawings.mask_after_softmax import mask_after_softmax
+from attention.drawings.mask_before_softmax import mask_before_softmax
+from attention.drawings.merging import merges, merging
+from attention.drawings.module_map import module_map
+from attention.drawings.query_and_keys import query_and_keys
+from attention.drawings.same_average import same_average
+from attention.drawings.score_by_seat import score_by_seat
+from attention.drawings.softmax_steps import softmax_steps
+from attention.drawings.three_projections import three_projections
+from attention.drawings.two_stories import two_stories
+from attention.drawings.view_then_transpose import view_then_transpose
+from attention.drawings.weight_on_pads import weight_on_pads
+from attention.drawings.weighted_sum import weighted_sum
+from attention.drawings.weights_by_size import weights_by_size
+from attention.drawings.word_and_place import word_and_place
+
+__all__ = [
+    "Drawing",
+    "clock_hands",
+    "cut_into_heads",
+    "heads_add",
+    "listening",
+    "logit_by_head",
+    "mask_after_softmax",
+    "mask_before_softmax",
+    "merges",
+    "merging",
+    "module_map",
+    "query_and_keys",
+    "same_average",
+    "score_by_seat",
+    "softmax_steps",
+    "three_projections",
+    "two_stories",
+    "view_then_transpose",
+    "weight_on_pads",
+    "weighted_sum",
+    "weights_by_size",
+    "word_and_place",
+]

@@ -1,0 +1,162 @@
+"""What the divisor of the scores does to a model that learns, at d_key 64.
+
+The book's models have four numbers in a head, and train with any divisor. Here a head has 64, as in
+Vaswani et al. 2017, so that undivided scores are eight times as far apart. Each run is trained with
+several seeds, and measured on its way at the verbs of 500 new sentences with two.
+"""
+
+import math
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+from attention.trained import weight_files
+from attention.trained.fitting import Recipe, build, fit
+from attention.trained.two_verbs.data import encode, new_two_verbs
+from attention.trained.two_verbs.model import make
+from attention.trained.two_verbs.stored import WEIGHTS
+from attention.trained.two_verbs.training import losses
+from attention.trained.who_and_whom.evaluation import accuracy
+from attention.trained.who_and_whom.model import WhoAndWhom
+from attention.trained.who_and_whom.variants import divided_by
+
+D_MODEL, N_HEADS = 128, 2  # so d_key is 64
+SEEDS = (0, 1, 2)
+BATCH = 64  # sentences of a step
+PARTS = 6  # a run is measured at its start and after each sixth
+
+
+class Run(NamedTuple):
+    """How a model of this size is trained.
+
+    Attributes:
+        divided: whether its scores are divided by √d_key, or by nothing.
+        unit_scores: whether the components of its first queries and keys have a variance near 1, so
+            that that of the scores is near d_key; else W_q and W_k begin as torch draws them.
+        recipe: how it learns.
+
+    Example:
+        >>> from attention.trained.two_verbs import RUNS
+        >>> RUNS["undivided"].divided, RUNS["undivided"].recipe.steps
+        (False, 600)
+    """
+
+    divided: bool
+    unit_scores: bool
+    recipe: Recipe = Recipe(steps=600, learning_rate=0.003)
+
+
+RUNS = {
+    "divided": Run(divided=True, unit_scores=True),
+    "undivided": Run(divided=False, unit_scores=True),
+    "divided, torch's first weights": Run(divided=True, unit_scores=False),
+    "undivided, torch's first weights": Run(divided=False, unit_scores=False),
+    "undivided, a third of the rate": Run(False, True, Recipe(steps=600, learning_rate=0.001)),
+    "undivided, four times the steps": Run(False, True, Recipe(steps=2400, learning_rate=0.003)),
+}
+
+
+class Course(NamedTuple):
+    """What was measured of a run on its way.
+
+    Attributes:
+        steps: (measured,), after how many batches of 64 sentences.
+        right: (seeds, measured), the share of verbs of which both answers are right.
+        largest: (seeds, measured), the mean of the largest weight that a verb gives in a head.
+
+    Example:
+        >>> from attention.trained.two_verbs import load_course
+        >>> load_course("divided").steps
+        [0, 100, 200, 300, 400, 500, 600]
+    """
+
+    steps: list[int]
+    right: Float[Tensor, "seeds measured"]
+    largest: Float[Tensor, "seeds measured"]
+
+
+def load_course(run: str) -> Course:
+    """Load what was measured of a run.
+
+    Args:
+        run: one of `RUNS`.
+
+    Raises:
+        ValueError: there is no such run.
+
+    Example:
+        >>> from attention.trained.two_verbs import load_course
+        >>> divided, undivided = load_course("divided"), load_course("undivided")
+        >>> divided.right[:, -1].min() > 0.95, undivided.right[:, -1].max() < 0.7
+        (tensor(True), tensor(True))
+    """
+    if run not in RUNS:
+        raise ValueError(f"no run is stored as {run!r}; it can be {', '.join(map(repr, RUNS))}")
+    stored = load_file(WEIGHTS / "divisors.safetensors")
+    at = list(RUNS).index(run)
+    return Course(measured_at(RUNS[run]), stored["right"][at], stored["largest"][at])
+
+
+def measured_at(run: Run) -> list[int]:
+    return [run.recipe.steps * part // PARTS for part in range(PARTS + 1)]
+
+
+def begin(run: Run, seed: int) -> WhoAndWhom:
+    """A model as it is before its first step."""
+
+    def make_run() -> WhoAndWhom:
+        model = make(D_MODEL, N_HEADS)
+        if run.unit_scores:
+            for layer in (model.attention.w_q, model.attention.w_k):
+                nn.init.normal_(layer.weight, std=1 / math.sqrt(D_MODEL))
+                nn.init.zeros_(layer.bias)
+        if not run.divided:
+            divided_by(lambda d_model, d_key: 1)(model)
+        return model
+
+    return build(make_run, seed)
+
+
+def train_run(run: Run, seed: int) -> tuple[list[float], list[float]]:
+    """Train a model, and measure it on the way: the shares that are right, the largest weights."""
+    batch = encode([each for each in new_two_verbs() if len(each.verbs) == 2][:500])
+    right, largest = [], []
+
+    @torch.no_grad()
+    def measure(model: WhoAndWhom) -> None:
+        weights = model(batch.token_ids, batch.verb).weights  # (batch, heads, query, key)
+        at_verb = weights[torch.arange(len(weights)), :, batch.verb]
+        right.append(accuracy(model, batch).both)
+        largest.append(at_verb.amax(dim=-1).mean().item())
+
+    def watch(step: int, loss: float, model: WhoAndWhom) -> None:
+        if step in measured_at(run):
+            measure(model)
+
+    model = begin(run, seed)
+    fit(model, losses(model, seed, d_model=8, batch_size=BATCH), run.recipe, watch=watch)
+    measure(model)
+    return right, largest
+
+
+def train_divisors(*, dry_run: bool) -> None:
+    """Train every run with each seed, print how right it was on its way, and store that."""
+    measured: dict[str, list] = {"right": [], "largest": []}
+    for name, run in RUNS.items():
+        of_seeds = [train_run(run, seed) for seed in SEEDS]
+        for i, what in enumerate(measured):
+            measured[what].append([each[i] for each in of_seeds])
+        for seed, (right, _) in zip(SEEDS, of_seeds, strict=True):
+            shares = " ".join(f"{share:.2f}" for share in right)
+            print(f"d_key 64, {name}, seed {seed}, both right on the way:  {shares}", flush=True)
+    if not dry_run:
+        tensors = {what: torch.tensor(numbers) for what, numbers in measured.items()}
+        weight_files.write(path(), tensors)
+
+
+def path() -> Path:
+    return WEIGHTS / "divisors.safetensors"

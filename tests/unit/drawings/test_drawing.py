@@ -1,0 +1,183 @@
+"""The kit: what it draws can be read back, and what every drawing keeps to, at both widths."""
+
+import doctest
+import gzip
+import inspect
+import xml.etree.ElementTree as ET
+
+import pytest
+import torch
+
+import attention.drawings
+from attention.drawings.drawing import NARROW, WIDE, Drawing
+from tests.unit.drawings.reading import assert_drawn, read_back
+
+VALUES = torch.tensor([[0.5, -2.0, 0.0], [1.0, 0.25, -0.1]])
+ROW = torch.tensor([0.7, -0.2, 0.1])
+SHARES = torch.tensor([0.6, 0.3, 0.1])
+LOOKS = ["head-0", "head-1", "x"]
+SVG = "{http://www.w3.org/2000/svg}"
+PRIMITIVES = {
+    "matrix": (VALUES, lambda canvas, t: canvas.matrix("T", 60, 30, t)),
+    "matrix in a look": (VALUES, lambda canvas, t: canvas.matrix("T", 60, 30, t, "scores")),
+    "bars": (ROW, lambda canvas, t: canvas.bars("T", 10, 90, t.tolist(), unit=60)),
+    "points": (
+        ROW,
+        lambda canvas, t: canvas.points("T", (9, 30, 50), 90, t.tolist(), "q fill", unit=60),
+    ),
+    "flows": (SHARES, lambda canvas, t: canvas.flows("T", t.tolist(), ["M0,0H9"] * 3, "weights")),
+    "strip": (ROW, lambda canvas, t: canvas.strip("T", 30, 9, t.tolist(), LOOKS, unit=90)),
+    "vectors": (
+        VALUES[:, :2],
+        lambda canvas, t: canvas.vectors("T", [(80, 80)] * 2, t, "k", unit=40),
+    ),
+}
+
+
+def drawn(paint, **values):
+    def painted(canvas):
+        paint(canvas)
+        return 160
+
+    return Drawing(painted, "What is drawn, in words.", values)
+
+
+def elements(svg, *tags):
+    return [each for each in ET.fromstring(svg).iter() if each.tag.removeprefix(SVG) in tags]
+
+
+@pytest.mark.parametrize(("tensor", "paint"), PRIMITIVES.values(), ids=PRIMITIVES)
+def test_the_numbers_drawn_can_be_read_back(tensor, paint):
+    assert_drawn(drawn(lambda canvas: paint(canvas, tensor), T=tensor), {"T": tensor}, atol=0.01)
+
+
+@pytest.mark.parametrize(("tensor", "paint"), PRIMITIVES.values(), ids=PRIMITIVES)
+def test_a_wrong_number_is_noticed(tensor, paint):
+    wrong = tensor.clone()
+    wrong.view(-1)[1] += 0.05
+    with pytest.raises(AssertionError, match="Tensor-likes are not close"):
+        assert_drawn(drawn(lambda canvas: paint(canvas, wrong), T=tensor), {"T": tensor}, 0.01)
+
+
+def test_a_tensor_of_zeros_is_drawn_in_no_shade():
+    shades = read_back(drawn(lambda canvas: canvas.matrix("T", 9, 9, torch.zeros(2, 2))).wide)
+    assert shades["T"].tolist() == [0.0] * 4
+
+
+def test_the_sign_of_an_entry_is_a_colour_where_no_symbol_has_one():
+    signed = drawn(lambda canvas: canvas.matrix("T", 9, 9, VALUES, digits=None)).wide
+    looks = [cell.get("class") for cell in elements(signed, "rect")[1:-1]]
+    assert looks == [f"{sign} fill" for sign in ("plus", "minus", *["plus"] * 3, "minus")]
+
+
+def test_numbers_have_a_minus_and_zero_has_none():
+    written = drawn(lambda canvas: canvas.matrix("T", 9, 9, torch.tensor([[-2.0, -0.001]]))).wide
+    assert [text.text for text in elements(written, "text")] == ["−2.00", "0.00"]
+
+
+def test_a_bar_below_zero_hangs_from_the_line():
+    bars = elements(
+        drawn(lambda canvas: canvas.bars("T", 9, 90, ROW.tolist(), unit=60)).wide, "rect"
+    )[1:]
+    edges = [(float(bar.get("y")), float(bar.get("y")) + float(bar.get("height"))) for bar in bars]
+    assert [(round(top), round(foot)) for top, foot in edges] == [(48, 90), (90, 102), (84, 90)]
+
+
+def test_a_tensor_is_drawn_to_scale_a_copy_for_each_head():
+    boxes = []
+    svg = drawn(
+        lambda canvas: boxes.append(canvas.tensor(20, 30, (6, 4), "q", unit=5, copies=2))
+    ).wide
+    outlines = [box for box in elements(svg, "rect") if box.get("class") == "q stroke"]
+    sizes = {(float(box.get("width")), float(box.get("height"))) for box in outlines}
+    assert len(outlines) == 2 and sizes == {(20.0, 30.0)}
+    assert boxes[0] == (20, 30, 24, 30)
+
+
+def test_an_arrow_ends_where_it_points():
+    line, head = elements(drawn(lambda canvas: canvas.arrow(5, 40, 65, 40)).wide, "path")
+    assert line.get("d").startswith("M5,40L") and head.get("d").startswith("M65,40L")
+
+
+def test_a_mistake_has_a_mark_besides_its_colour():
+    svg = drawn(lambda canvas: canvas.mistake(30, 30)).wide
+    assert elements(svg, "text")[0].text == "×"
+    assert elements(svg, "circle")[0].get("class") == "mistake fill"
+
+
+def test_a_drawing_says_what_it_is():
+    """A picture, unless it holds links, which a screen reader finds in no picture."""
+    plain = drawn(lambda canvas: canvas.text(9, 20, 'a "b" < c'))
+
+    def linked(canvas):
+        with canvas.link("#chapter-3"):
+            canvas.text(40, 20, "heads")
+
+    for drawing, role in ((plain, "img"), (drawn(linked), "group")):
+        for svg, width in ((drawing.wide, WIDE), (drawing.narrow, NARROW)):
+            root = ET.fromstring(svg)
+            assert root.get("role") == role and root.get("aria-label") == drawing.alt
+            assert float(root.get("width")) == width
+    assert elements(plain.wide, "text")[0].text == 'a "b" < c'
+
+
+def test_an_output_carries_the_phones_drawing_the_words_and_the_numbers():
+    drawing = drawn(lambda canvas: canvas.bars("T", 9, 90, ROW.tolist(), unit=60), T=ROW)
+    data, metadata = drawing._repr_mimebundle_()
+    assert data == {"image/svg+xml": drawing.wide, "text/plain": "Drawing of T (3,)"}
+    about = metadata["image/svg+xml"]
+    assert about["alt"] == drawing.alt and about["narrow"] == drawing.narrow
+    assert about["values"] == {"T": [0.7, -0.2, 0.1]}
+
+
+@pytest.fixture(scope="module", params=[x for x in attention.drawings.__all__ if x != "Drawing"])
+def examples(request):
+    """Every drawing that the example in a function's docstring makes."""
+    made = []
+    with pytest.MonkeyPatch.context() as patch:
+        begin = Drawing.__init__
+
+        def remember(drawing, *arguments, **named):
+            begin(drawing, *arguments, **named)
+            made.append(drawing)
+
+        patch.setattr(Drawing, "__init__", remember)
+        documented = inspect.getdoc(getattr(attention.drawings, request.param))
+        lines = doctest.DocTestParser().get_examples(documented)
+        exec("".join(line.source for line in lines), {})
+    assert made
+    return made
+
+
+def test_every_drawing_keeps_to_the_width(examples):
+    for drawing in examples:
+        for svg, width in ((drawing.wide, WIDE), (drawing.narrow, NARROW)):
+            for box in elements(svg, "rect"):
+                left, wide = float(box.get("x")), float(box.get("width"))
+                assert left >= 0 and left + wide <= width, ET.tostring(box)
+            for text in elements(svg, "text"):
+                assert 0 <= float(text.get("x")) <= width, text.text
+
+
+def test_no_text_is_too_small_to_read(examples):
+    for drawing in examples:
+        for svg in (drawing.wide, drawing.narrow):
+            sizes = {text.text: float(text.get("font-size")) for text in elements(svg, "text")}
+            assert not {words: size for words, size in sizes.items() if size < 11}
+
+
+def test_every_drawing_is_small_and_says_what_it_shows(examples):
+    for drawing in examples:
+        assert len(drawing.alt) >= 20
+        for svg in (drawing.wide, drawing.narrow):
+            assert len(gzip.compress(svg.encode())) <= 12_000
+
+
+def test_a_look_is_one_that_the_style_knows(examples):
+    """A class without a rule would be drawn in black."""
+    for drawing in examples:
+        for svg in (drawing.wide, drawing.narrow):
+            root = ET.fromstring(svg)
+            style = next(each.text for each in root.iter() if each.tag == f"{SVG}style")
+            worn = {look for each in root.iter() for look in each.get("class", "").split()}
+            assert not {look for look in worn - {"wide", "narrow"} if f".{look}" not in style}
