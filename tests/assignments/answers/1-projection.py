@@ -114,7 +114,7 @@ def project_from(x, weight, bias, which):
 def project_from(x, weight, bias, which):
     return x @ weight.chunk(3)[which].T + bias.chunk(3)[which]
 """,
-        says="bias is None, and there is nothing to add",
+        says="is None, and there is nothing to add",
     ),
     Mistake(
         "the new token in front",
