@@ -17,7 +17,7 @@ from attention.explore.be_the_head import (
     scores,
     two_verb_sentences,
 )
-from attention.trained.two_verbs import find_verbs, new_two_verbs
+from attention.trained.who_and_whom import find_verbs, new_sentences
 from tests.site.in_page import LOAD, numbers_of, source_of, text_of, view_of
 
 CLOSE = 1e-5
@@ -57,7 +57,7 @@ BROKEN = {
 def tasks():
     """Sentences with one verb or two, each with a setting of its own; some of unknown words."""
     rng, drawn = random.Random(0), []
-    for nth, sentence in enumerate(new_two_verbs(count=SENTENCES)):
+    for nth, sentence in enumerate(new_sentences(count=SENTENCES)):
         tokens = list(sentence.tokens)
         if rng.random() < 0.2:
             tokens[sentence.verbs[0].who] = "zebra"

@@ -15,7 +15,7 @@ from attention.trained.who_and_whom import (
     SIZES,
     VOCABULARY,
     draw_sentences,
-    find_verb,
+    find_verbs,
     without_head,
 )
 from tests.site.in_page import LOAD, numbers_of, source_of, text_of, view_of
@@ -101,7 +101,7 @@ def torchs(d_model, n_heads, sentences):
         token_ids = VOCABULARY.encode_batch([tokens])
         mask = padding_mask(token_ids, VOCABULARY.pad_id)
         output, weights = model.attention(model.embed(token_ids).double(), mask=mask)
-        who, whom = model.read(output, torch.tensor([find_verb(tokens) or 0]))
+        who, whom = model.read(output, torch.tensor((find_verbs(tokens) or [0])[:1]))
         numbers += [weights.flatten(), who.softmax(-1).flatten(), whom.softmax(-1).flatten()]
     return torch.cat(numbers).numpy()
 
@@ -192,7 +192,7 @@ def write(v, text):
 def torch_answers(text, model=None):
     tokens = tokenize(text)
     batch = VOCABULARY.encode_batch([tokens])
-    answer = (model or who_and_whom.load(8, 2))(batch, torch.tensor([find_verb(tokens)]))
+    answer = (model or who_and_whom.load(8, 2))(batch, torch.tensor(find_verbs(tokens)[:1]))
     return VOCABULARY.decode([answer.who.argmax().item(), answer.whom.argmax().item()])
 
 

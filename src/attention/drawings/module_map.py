@@ -8,7 +8,7 @@ import torch
 
 from attention.drawings.drawing import Box, Canvas, Drawing, point
 from attention.example import running_example
-from attention.trained.who_and_whom import find_verb, load
+from attention.trained.who_and_whom import find_verbs, load
 
 UNIT = 5  # of a cell: X of the running example is 6 by 8
 ABOVE, BELOW, PITCH = 36, 70, 126  # of a line of the map, from the middle of its boxes
@@ -47,7 +47,7 @@ def pieces() -> list[Piece]:
     tokens = example.tokens[SENTENCE]
     asked = [" ".join(tokens[at : at + 2]) for at in range(0, seq, 2)]
     answer = load(d_model, n_heads)(
-        example.token_ids[SENTENCE : SENTENCE + 1], torch.tensor([find_verb(tokens)])
+        example.token_ids[SENTENCE : SENTENCE + 1], torch.tensor(find_verbs(tokens))
     )
     best = [answer.who.argmax().item(), answer.whom.argmax().item()]
     who, whom = example.vocabulary.decode(best)

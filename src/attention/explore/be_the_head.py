@@ -13,11 +13,19 @@ from ipywidgets import Checkbox, Dropdown, SelectionSlider
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from attention.explore.explorer import SENTENCE as READS
 from attention.explore.explorer import Explorer, Frame, explorer
-from attention.explore.who_and_whom import TWO_VERBS
 from attention.plots import Picture, plot_matrices
-from attention.trained.two_verbs import TwoVerbs, find_verbs, new_two_verbs
-from attention.trained.who_and_whom import ALL_VERBS, NOUNS, PLACES, PLURALS, VOCABULARY
+from attention.trained.who_and_whom import (
+    ALL_VERBS,
+    NOUNS,
+    PLACES,
+    PLURALS,
+    VOCABULARY,
+    Sentence,
+    find_verbs,
+    new_sentences,
+)
 from attention.trained.who_and_whom.data import TIMES
 
 SENTENCE = "the cat saw the dog and the dog chased the other cat"
@@ -57,7 +65,7 @@ class Asked(NamedTuple):
     whom: Int64[Tensor, "batch 2"]
 
 
-def encode(sentences: Sequence[TwoVerbs]) -> Asked:
+def encode(sentences: Sequence[Sentence]) -> Asked:
     """Turn sentences with two verbs into numbers."""
     rows = [is_noun(sentence.tokens) for sentence in sentences]
     places = [
@@ -114,9 +122,9 @@ def count_right(asked: Asked, question: str, likes: Sequence[int], *, from_the_v
     return int(((given == wanted) & (wanted >= 0)).sum())
 
 
-def two_verb_sentences() -> list[TwoVerbs]:
+def two_verb_sentences() -> list[Sentence]:
     """The 500 sentences on which the head is tried, the same at every call."""
-    return [each for each in new_two_verbs(count=1000) if len(each.verbs) == 2][:COUNT]
+    return [each for each in new_sentences(count=1000) if len(each.verbs) == 2][:COUNT]
 
 
 def be_the_head_explorer() -> Explorer:
@@ -182,7 +190,8 @@ def be_the_head_explorer() -> Explorer:
     }
     page = {"nouns": asked.nouns, "asks": torch.stack(asked[1:], dim=-1)}  # (batch, 2, 3)
     words = {"all_nouns": ALL_NOUNS, "all_verbs": ALL_VERBS}
-    reads = TWO_VERBS._replace(
+    reads = READS._replace(
+        kind="sentence with two verbs",
         placeholder=SENTENCE,
         examples=[
             SENTENCE,

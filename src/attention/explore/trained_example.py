@@ -9,7 +9,7 @@ import torch
 from attention.example import RunningExample, running_example
 from attention.masks import padding_mask
 from attention.text import tokenize
-from attention.trained.who_and_whom import ALL_VERBS, WhoAndWhom, find_verb
+from attention.trained.who_and_whom import ALL_VERBS, WhoAndWhom, find_verbs
 
 
 def trained_example(d_model: int, n_heads: int, sentences: Sequence[str]) -> RunningExample:
@@ -25,7 +25,7 @@ def tokens_with_verb(sentence: str, verbs: Sequence[str] = ALL_VERBS) -> list[st
         ValueError: it has none of them.
     """
     tokens = tokenize(sentence)
-    if find_verb(tokens, verbs) is None:
+    if not find_verbs(tokens, verbs):
         raise ValueError(
             f"the sentence has no verb that the model knows: {sentence!r}; "
             f"it knows {', '.join(verbs)}: write a sentence with one of them"
@@ -47,7 +47,7 @@ def answered(
         verbs: those that it knows, the book's unless given.
     """
     model = copy.deepcopy(model).double()
-    token_ids, verb = model.vocabulary.encode_batch([tokens]), find_verb(tokens, verbs)
+    token_ids, verb = model.vocabulary.encode_batch([tokens]), find_verbs(tokens, verbs)[0]
     mask = padding_mask(token_ids, model.vocabulary.pad_id)
     output, weights = model.attention(model.embed(token_ids), mask=mask)
     who, whom = model.read(output, torch.tensor([verb]))

@@ -19,14 +19,14 @@ import { argmax, range } from "./tensor.js";
 
 export default explorer({
   examples: [
+    "the fox bit the wolf and the wolf bit the fox",
+    "birds sing at dawn and a dog chased the red ball",
     "the red ball chased a dog",
-    "the cat saw the other cat",
-    "birds sing at dawn",
-    "the ball was chased by a dog",
+    "the ball was chased by a dog and the dog was seen by a child",
     "a sailor near the house found the bell",
-    "the old king was seen by the black fox near the river",
-    "the zebra bit the queen",
-    "a dog chased the red ball",
+    "the zebra bit the queen and the queen hid the zebra",
+    "the cat saw the other cat",
+    "the cat saw the dog and the dog chased the other cat",
   ],
 
   act(what, memory) {

@@ -1,4 +1,4 @@
-"""The trained model at work: a sentence, what each head looks at from its verb, and the answers."""
+"""The trained model at work: a sentence, what each head looks at from a verb, and the answers."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ from attention.explore.controls import D_MODELS, N_HEADS, size_sliders
 from attention.explore.explorer import SENTENCE, Explorer, Frame, explorer, page_weights
 from attention.explore.trained_example import answered, tokens_with_verb
 from attention.plots import Picture, plot_heads
-from attention.trained import two_verbs, who_and_whom
+from attention.trained import who_and_whom
 from attention.trained.who_and_whom import (
     ALL_VERBS,
     GRAMMARS,
@@ -31,21 +31,6 @@ NAMES_OF_GRAMMARS = {  # by passive and places
 }
 
 
-TWO_VERBS = SENTENCE._replace(
-    kind="sentence with two verbs",
-    placeholder="the king drew a bell and the bell bit the queen",
-    vocabulary=list(two_verbs.VOCABULARY.tokens),
-    longest=two_verbs.LONGEST,
-    examples=[
-        "the fox bit the wolf and the wolf bit the fox",
-        "birds sing at dawn and a dog chased the red ball",
-        "a child hid the big drum and the queen found the child",
-        "the cat saw the other cat",
-        "the cat saw the dog and the dog chased the other cat",
-    ],
-)
-
-
 class Shown(NamedTuple):
     """A model, what was measured of it, and words that it never met in training."""
 
@@ -57,9 +42,8 @@ class Shown(NamedTuple):
 
 
 def who_and_whom_explorer(
-    sentence: str = "a dog chased the red ball",
+    sentence: str = "the cat saw the dog and the dog chased the other cat",
     *,
-    with_two_verbs: bool = False,
     model: WhoAndWhom | None = None,
     draw: Draw | None = None,
 ) -> Explorer:
@@ -70,10 +54,9 @@ def who_and_whom_explorer(
 
     Args:
         sentence: what it starts with, with a verb that the model knows.
-        with_two_verbs: whether the models are those of `two_verbs`, which learnt to answer each
-            of two verbs.
         model: one that `train` returned, to be shown in the place of the stored ones.
-        draw: draws the sentences of this model, as for `train`. It is measured on 4,000 new ones.
+        draw: draws the sentences of this model, as for `train`. It is measured at the verbs of
+            4,000 new ones.
 
     Returns:
         The explorer, with controls ``d_model`` and ``n_heads``.
@@ -82,11 +65,7 @@ def who_and_whom_explorer(
         ValueError: the sentence has no verb that the model knows.
     """
     verbs = ALL_VERBS
-    if with_two_verbs:
-        shown, reads = model_of_two_verbs, TWO_VERBS
-        pairs = two_verbs.SIZES
-        sizes = size_sliders([8, 12], [1, 2, 4, 8])
-    elif model is None:
+    if model is None:
         shown, pairs, reads = book_model, SIZES, SENTENCE
         sizes = size_sliders(D_MODELS, N_HEADS)
     else:
@@ -94,7 +73,7 @@ def who_and_whom_explorer(
         new = new_sentences(d_model, draw=draw)
         own = own_model(model, new)
         shown, pairs = lambda d_model, n_heads: own, [(d_model, n_heads)]
-        verbs = tuple(dict.fromkeys(each.tokens[each.verb] for each in new))
+        verbs = tuple(dict.fromkeys(each.tokens[verb.place] for each in new for verb in each.verbs))
         reads = SENTENCE._replace(
             placeholder=sentence, vocabulary=list(model.vocabulary.tokens), examples=[]
         )
@@ -116,14 +95,14 @@ def who_and_whom_explorer(
             frame["tokens"],
             frame["verb"],
             frame["weights"],
-            alt=f"The sentence {sentence!r}. A line for each head goes from the verb to the words "
-            "it looks at, as wide as the weight: one head looks at who acts, the other at whom "
-            "it is done to.",
+            alt=f"The sentence {sentence!r}. A line for each head goes from its first verb to the "
+            "words it looks at, as wide as the weight: one head looks at who acts, the other at "
+            "whom it is done to.",
         )
 
     return explorer(
         "who_and_whom",
-        "Two verbs, two questions" if with_two_verbs else "Who did it, and to whom",
+        "Who did it, and to whom",
         sizes,
         frame,
         still,
@@ -141,15 +120,8 @@ def book_model(d_model: int, n_heads: int) -> Shown:
     passive = () if grammar.passive else ("was", "by", *PARTICIPLES)
     places = () if grammar.places else ("near", *PLACES)
     unmet = (*passive, *places)
-    return Shown(model, *measured(d_model, n_heads), NAMES_OF_GRAMMARS[grammar], unmet)
-
-
-def model_of_two_verbs(d_model: int, n_heads: int) -> Shown:
-    """One of the stored models of `two_verbs`."""
-    model, stored = two_verbs.load(d_model, n_heads), two_verbs.measured(d_model, n_heads)
-    passive = () if GRAMMARS[d_model].passive else ("was", "by", *PARTICIPLES)
-    grammar = f"{NAMES_OF_GRAMMARS[GRAMMARS[d_model]]}, one verb or two"
-    return Shown(model, stored.accuracy, stored.roles, grammar, (*passive, "near", *PLACES))
+    stored = measured(d_model, n_heads)
+    return Shown(model, stored.accuracy, stored.roles, NAMES_OF_GRAMMARS[grammar], unmet)
 
 
 def own_model(model: WhoAndWhom, new: list[Sentence]) -> Shown:

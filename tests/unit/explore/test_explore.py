@@ -18,7 +18,7 @@ from attention.explore import (
 from attention.masks import padding_mask
 from attention.text import Vocabulary
 from attention.trained import who_and_whom
-from attention.trained.who_and_whom import VOCABULARY, Sentence, train
+from attention.trained.who_and_whom import VOCABULARY, Sentence, Verb, train
 
 EXPLORERS = [getattr(attention.explore, name) for name in attention.explore.__all__]
 SENTENCES = ["the old king drew a boat", "dogs sleep"]
@@ -69,7 +69,7 @@ def test_a_sentence_without_a_verb_is_refused(make):
 def test_who_and_whom_takes_a_model_of_another_language():
     def draw(rng):
         who, whom = rng.choice(["mao", "gou"]), rng.choice(["yu", "niao"])
-        return Sentence([who, whom, rng.choice(["chi", "kan"])], verb=2, who=0, whom=1)
+        return Sentence([who, whom, rng.choice(["chi", "kan"])], [Verb(2, who=0, whom=1)])
 
     vocabulary = Vocabulary([["mao", "gou", "yu", "niao", "chi", "kan"]])
     model = train(8, 2, seed=0, steps=150, draw=draw, vocabulary=vocabulary)
