@@ -81,7 +81,7 @@ def test_who_and_whom_takes_a_model_of_another_language():
     assert sorted(held["verbs"]) == ["chi", "kan"] and held["accuracy"] == 1.0
     assert held["vocabulary"] == explorer.view.reads["vocabulary"] == list(vocabulary.tokens)
     assert list(explorer.view.models) == ["8,2"]
-    with pytest.raises(ValueError, match=r"no verb that the model knows: 'a dog .* it knows "):
+    with pytest.raises(ValueError, match=r"no verb that the model knows: 'the cat .* it knows "):
         who_and_whom_explorer(model=model, draw=draw)
 
 
