@@ -39,7 +39,7 @@ from attention.trained.who_and_whom.data import (
     find_verbs,
     new_sentences,
 )
-from attention.trained.who_and_whom.divisors import RUNS, Course, load_course, train_divisors
+from attention.trained.who_and_whom.divisors import RUNS, Course, Run, load_course, train_divisors
 from attention.trained.who_and_whom.evaluation import (
     Accuracy,
     Head,
