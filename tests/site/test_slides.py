@@ -206,6 +206,15 @@ def test_code_is_shown_where_it_can_be_read(lines, shown):
     assert "42" in slide and ("line 3" in slide) is shown
 
 
+def test_of_a_cell_that_hides_its_code_the_output_is_shown():
+    cell = (
+        '<div class="cell tag_remove-input slide-begins"><div class="cell_output">'
+        '<div class="drawn"><svg class="drawing wide"></svg></div></div></div>'
+    )
+    *_, slide = make_slides(page_of(f"<h1>Title</h1><p>Lead.</p><h2>Part</h2>{cell}"), {})
+    assert BeautifulSoup(slide, "html.parser").select_one(".shown > div > .cell_output svg.drawing")
+
+
 def test_a_chapter_without_slides_is_named():
     with pytest.raises(ValueError, match="no cell of 'A page' has the slide type 'slide'"):
         make_slides(page_of("<h1>Title</h1><p>Lead.</p>"), {})

@@ -111,9 +111,9 @@ def on_slide(element: Tag) -> str:
     if not is_cell(element):
         return str(element)
     parts = list(element.select(".cell_output"))
-    code = element.select_one(".cell_input")
+    code = element.select_one(".cell_input")  # None where the cell hides it
     drawn = element.select_one("img, .static-widget, .drawn")  # that is what the slide is for
-    short = len(code.get_text().strip().splitlines()) <= LINES_OF_CODE
+    short = code and len(code.get_text().strip().splitlines()) <= LINES_OF_CODE
     if short and not drawn and not code.find_parent("details"):
         parts.insert(0, code)
     return "".join(map(str, parts))
