@@ -175,7 +175,7 @@ class Frames:
 
         Where the page computes what it shows, those for which frames are stored.
         """
-        if all("setting" in frame for frame in self._frames.values()):
+        if any("setting" in frame for frame in self._frames.values()):
             return [self._stored_for(key) for key in self._frames]
         sizes = [len(control["options"]) for control in self.controls]
         places = [tuple(map(int, place)) for place in np.ndindex(*sizes)]
@@ -192,9 +192,14 @@ class Frames:
         return {name: self._unpacked(value) for name, value in self._frames[key].items()}
 
     def _stored_for(self, key):
-        chosen, setting = iter(key.split(",")), self._frames[key]["setting"]
+        chosen, setting = iter(key.split(",")), self._frames[key].get("setting")
+        # A pair that the mathematics forbids is refused wherever the other controls stand.
         return tuple(
-            int(next(chosen)) if c["frame"] else c["options"].index(setting[c["name"]])
+            int(next(chosen))
+            if c["frame"]
+            else c["options"].index(setting[c["name"]])
+            if setting
+            else 0
             for c in self.controls
         )
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import attention.explore
+from attention.example import SENTENCES as SENTENCES_OF_THE_BOOK
 from attention.masks import padding_mask
 from attention.text import tokenize
 from attention.trained import who_and_whom
@@ -132,6 +133,61 @@ def test_a_broken_module_is_caught(module_page, landing, drawn, mistake):
     few = drawn[:40]
     found = computed(module_page, landing, 8, 2, few)
     assert not np.abs(found - torchs(8, 2, few)).max() < 100 * CLOSE
+
+
+# Q, K and V of some sentences without a bias, and what is said of Q's first number.
+UNBIASED = """
+([state, sentences]) => {
+  const model = modelOf(state);
+  const numbers = [];
+  for (const tokens of sentences) {
+    const ids = tokens.map(token => state.vocabulary.indexOf(token));
+    const made = view.default.compute({tokens, ids}, {bias: "off"}, model, {});
+    const said = view.default.describe({name: "q", r: 0, c: 0, value: made.q.data[0]}, made);
+    if (!said.endsWith("No bias.") || "b_q" in made) throw new Error(said);
+    numbers.push(...made.q.data, ...made.k.data, ...made.v.data);
+    numbers.push(made.parameters, made.head_parameters);
+  }
+  return asText(numbers);
+}
+"""
+
+
+def unbiased(page, d_model, n_heads):
+    view = view_of("projection")
+    state = {
+        "weights": text_of(view.weights),
+        "model": view.models[f"{d_model},{n_heads}"],
+        "vocabulary": view.reads["vocabulary"],
+    }
+    return numbers_of(page, UNBIASED, [state, [tokenize(text) for text in SENTENCES_OF_THE_BOOK]])
+
+
+def torchs_unbiased(d_model, n_heads):
+    model = who_and_whom.load(d_model, n_heads).requires_grad_(False).double()
+    layers = [model.attention.w_q, model.attention.w_k, model.attention.w_v]
+    numbers = []
+    for text in SENTENCES_OF_THE_BOOK:
+        x = model.embed(VOCABULARY.encode_batch([tokenize(text)])).double()
+        numbers += [(x @ layer.weight.T).flatten() for layer in layers]
+        weights = 3 * d_model * d_model
+        numbers.append(torch.tensor([weights, weights / n_heads]))
+    return torch.cat(numbers).numpy()
+
+
+@pytest.mark.parametrize(("d_model", "n_heads"), SIZES)
+def test_projections_without_a_bias_are_those_of_torch(module_page, d_model, n_heads):
+    """No frame is stored of them."""
+    module_page.evaluate(LOAD, source_of("projection"))
+    found = unbiased(module_page, d_model, n_heads)
+    np.testing.assert_allclose(found, torchs_unbiased(d_model, n_heads), rtol=0, atol=CLOSE)
+
+
+def test_a_bias_that_stays_is_caught(module_page):
+    source = source_of("projection")
+    assert source.count(", bias && b)") == 1
+    module_page.evaluate(LOAD, source.replace(", bias && b)", ", b)"))
+    assert not np.abs(unbiased(module_page, 8, 2) - torchs_unbiased(8, 2)).max() < 100 * CLOSE
 
 
 @pytest.mark.parametrize("name", attention.explore.__all__)
