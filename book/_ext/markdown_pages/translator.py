@@ -76,7 +76,11 @@ class PageTranslator(MarkdownTranslator):
         self.paragraph(f"![{words}]({urljoin(self.address, node['uri'])})")
 
     def visit_drawing(self, node: nodes.Element) -> None:
-        self.paragraph(f"*Drawing: {escape_markdown_chars(' '.join(node['alt'].split()))}*")
+        told = f"*Drawing: {escape_markdown_chars(' '.join(node['alt'].split()))}*"
+        leads = ", ".join(
+            f"[{words}]({urljoin(self.address, place)})" for words, place in node["leads"].items()
+        )
+        self.paragraph(f"{told} Its pieces lead to {leads}." if leads else told)
 
     def visit_static_widget(self, node: nodes.Element) -> None:
         page = f"[the page]({self.address})"
