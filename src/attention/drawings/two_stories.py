@@ -59,7 +59,7 @@ def two_stories(
                 for x, share_of in zip(middles, answers, strict=True):
                     if share_of > 0.02:
                         # Beside the first or the last word it would stand outside.
-                        at = min(max(x, left + 36), left + share - 36), foot + up * (height + 4) + 5
+                        at = min(max(x, left + 40), left + share - 40), foot + up * (height + 4) + 5
                         said = f"{question} {share_of:.2f}"
                         canvas.text(*at, said, "output of bold", size=12)
         return tall * math.ceil(len(stories) / across)
