@@ -22,7 +22,9 @@ from sphinx_markdown_builder.translator import MarkdownTranslator
 PARAGRAPH = SubContextParams(2, 2)
 # Markdown has these of its own; a fold stays HTML, and of other elements the words are kept.
 OWN_MARKS = (("</?strong>", "**"), ("</?code>", "`"), ("</p>", "\n\n"))
-OTHER_TAGS = re.compile(r"<(?!/?(?:details|summary)\b)[^>]*>")
+OTHER_TAGS = re.compile(r"<(?!/?(?:details|summary|code)\b)[^>]*>")
+SUMMARY = re.compile(r"<summary>.*?</summary>", re.DOTALL)
+MARKED_CODE = re.compile(r"`([^`]*)`")
 TEXT = ("myst-ansi", "none")  # the languages of what a cell prints
 
 
@@ -116,6 +118,8 @@ class PageTranslator(MarkdownTranslator):
         text = node.astext()
         for tag, mark in OWN_MARKS:
             text = re.sub(tag, mark, text)
+        # Markdown's own marks would stand in a summary as they are.
+        text = SUMMARY.sub(lambda found: MARKED_CODE.sub(r"<code>\1</code>", found[0]), text)
         self.paragraph(unescape(OTHER_TAGS.sub("", text)).strip())
 
     def visit_table(self, node: nodes.table) -> None:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import NamedTuple
 
+from attention.arguments import require_n_heads
 from attention.trained import weight_files
 from attention.trained.two_verbs.model import MODELS, SIZES, file_name
 from attention.trained.who_and_whom.evaluation import Head
@@ -19,7 +20,7 @@ def load(d_model: int = 8, n_heads: int = 2) -> WhoAndWhom:
         n_heads: how many heads; (d_model, n_heads) is one of the pairs in `SIZES`.
 
     Raises:
-        ValueError: no weights are stored for this pair.
+        ValueError: n_heads does not divide d_model, or no weights are stored for this pair.
 
     Example:
         >>> from attention.trained import two_verbs
@@ -31,6 +32,7 @@ def load(d_model: int = 8, n_heads: int = 2) -> WhoAndWhom:
         >>> two_verbs.VOCABULARY.decode(answer.who.argmax(-1))
         ['cat', 'dog']
     """
+    require_n_heads(d_model, n_heads)
     if (d_model, n_heads) not in SIZES:
         raise ValueError(
             f"no weights are stored for d_model={d_model} and n_heads={n_heads}; "

@@ -158,6 +158,8 @@ def test_with_one_query_every_row_of_weights_is_the_same():
 
 
 def test_a_size_without_weights_is_refused():
+    with pytest.raises(ValueError, match="n_heads=8 does not divide d_model=12"):
+        two_verbs.load(12, 8)
     with pytest.raises(ValueError, match=r"d_model=16 and n_heads=2; .* can be \(8, 1\), \(8, 2\)"):
         two_verbs.load(16, 2)
     with pytest.raises(ValueError, match="d_model=7 has no recipe; it can be 8 or 12"):
