@@ -306,16 +306,24 @@ def use_by_mouse(page, control):
         control.select_option(index=(index + 1) % length)
 
 
-def test_cells_can_be_read_by_mouse_touch_and_keyboard(shown):
+def test_cells_can_be_read_by_mouse_touch_and_keyboard(shown, explorer_cell):
     v, widget = shown
     readout, picture = widget.locator(".readout"), widget.locator("[data-picture]")
-    matrix = picture.locator("svg[data-name]").first
-    here, there = picture.evaluate(
-        """({matrices: [{tensor, left, top, size, high}]}) => [0, 1].map(cell => {
-             const [r, c] = tensor.shape[1] > 1 ? [0, cell] : [cell, 0];
-             return {x: left + (c + 0.5) * size, y: top + (r + 0.5) * high};
-           })"""
+    if "steps_explorer(" in explorer_cell[2]:  # made of drawings, which have no cells
+        assert readout.inner_text() == "" and not widget.locator("summary").is_visible()
+        assert widget.get_by_role("application").count() == 0
+        return
+    name, here, there = picture.evaluate(
+        """({matrices}) => {
+             const several = matrices.find(({tensor}) => tensor.data.length > 1);
+             const {name, tensor, left, top, size, high} = several;
+             return [name, ...[0, 1].map(cell => {
+               const [r, c] = tensor.shape[1] > 1 ? [0, cell] : [cell, 0];
+               return {x: left + (c + 0.5) * size, y: top + (r + 0.5) * high};
+             })];
+           }"""
     )
+    matrix = picture.locator(f"svg[data-name='{name}']")
     said = [readout.inner_text()]
     matrix.hover(position=here)
     said.append(readout.inner_text())
@@ -329,12 +337,14 @@ def test_cells_can_be_read_by_mouse_touch_and_keyboard(shown):
     assert len(set(said[2:])) > 1, "the arrow keys do not read other cells"
 
 
-def test_a_screen_reader_hands_the_arrow_keys_to_the_picture(shown):
+def test_a_screen_reader_hands_the_arrow_keys_to_the_picture(shown, explorer_cell):
     """In an application it does; the rest of the picture stays text that it reads by itself."""
     _, widget = shown
     title = widget.get_attribute("data-title")
     figure = widget.get_attribute("aria-label")
     assert widget.get_attribute("role") == "group" and figure == f"Interactive figure: {title}"
+    if "steps_explorer(" in explorer_cell[2]:
+        return  # made of drawings, which have no cells
     picture, cursor = widget.locator("[data-picture]"), widget.get_by_role("application")
     assert cursor.count() == 1 and cursor.get_attribute("aria-label").startswith(title)
     assert cursor.inner_text() == "" and picture.get_attribute("role") == "group"
@@ -343,8 +353,10 @@ def test_a_screen_reader_hands_the_arrow_keys_to_the_picture(shown):
     assert "reading" in widget.locator(".readout").get_attribute("class")
 
 
-def test_tables_hold_the_same_numbers(shown):
+def test_tables_hold_the_same_numbers(shown, explorer_cell):
     _, widget = shown
+    if "steps_explorer(" in explorer_cell[2]:
+        return  # made of drawings: no tables
     widget.locator("summary").click()
     drawn = put(widget, [])[0]["matrices"]
     tables = widget.evaluate(
@@ -377,7 +389,7 @@ def test_drawn_is_what_torch_computes(shown, explorer_cell, fresh):
             refusal = message_of(d_model, n_heads)
             if refusal:
                 assert seen["error"] == f"ValueError {refusal}", where
-            else:
+            elif "error" not in frame:  # a pair may be allowed and have no stored model
                 assert f"d_key {d_model // n_heads}" in seen["status"], f"{where}: {seen['status']}"
         assert (seen["error"] is None) == ("error" not in frame), f"{where}: {seen['error']}"
         if "error" in frame:

@@ -36,7 +36,10 @@ SAID = """
   const headings = all("h1, h2, h3").map(heading => words(heading).join(" "));
   const code = all("pre").map(block => block.textContent.trimEnd());
   const pictures = all("img").map(picture => picture.alt);
-  const links = all("a[href]").map(link => link.href);
+  const links = all("a[href]").map(
+    link => new URL(link.getAttribute("href"), document.baseURI).href);
+  // A drawing is told in the words that a screen reader says.
+  all(".drawn").forEach(drawn => drawn.replaceWith(drawn.firstChild.ariaLabel + " "));
   remove("pre, h1, h2, h3, h4");
   // Words that stand in different blocks are two.
   all("p, li, dt, dd, td, th, summary").forEach(block => block.append(" "));

@@ -1,5 +1,6 @@
 """The reader's own sentence: what the page computes without torch is what torch computes."""
 
+import json
 import random
 
 import numpy as np
@@ -19,7 +20,9 @@ from attention.trained.who_and_whom import (
     find_verbs,
     without_head,
 )
+from tests.site.conftest import BOOK
 from tests.site.in_page import LOAD, numbers_of, source_of, text_of, view_of
+from tools.widget_state import WIDGET_STATE
 
 CLOSE = 1e-5
 SENTENCES = 250  # for each of the stored models
@@ -307,16 +310,30 @@ def test_what_the_model_cannot_read_is_said(visit, site):
         v.assert_no_trouble()
 
 
+def kinds_read(stem):
+    """What the explorers of a page read, by their titles."""
+    notebook = json.loads((BOOK / f"{stem}.ipynb").read_text("utf-8"))
+    states = [m["state"] for m in notebook["metadata"]["widgets"][WIDGET_STATE]["state"].values()]
+    return {state["title"]: state["reads"]["kind"] for state in states if "reads" in state}
+
+
 @pytest.mark.parametrize("stem", CHAPTERS[1:])
 def test_the_sentence_goes_along(visit, site, stem):
-    """From page to page, in the pictures of every explorer, and into no address or cookie."""
+    """From page to page, in the pictures of every explorer that reads such sentences, and into no
+    address or cookie.
+    """
     with visit(f"{site}/index.html") as v:
         v.mount_all()
         write(v, OWN[0])
         v.page.goto(f"{site}/{stem}.html")
         assert v.mount_all()
-        for view in v.page.locator(".explorer-view").all():
-            assert view.locator(".own input").input_value() == OWN[0]
+        read = kinds_read(stem)
+        for widget in v.page.locator(".static-widget").all():
+            view = widget.locator(".explorer-view")
+            is_read = read[widget.get_attribute("data-title")] == "sentence"
+            assert view.locator(".own input").input_value() == (OWN[0] if is_read else "")
+            if not is_read:
+                continue
             labels = view.locator("svg[data-name] text.row").all_text_contents()
             assert any(label.startswith("teacher") for label in labels)
         for text in OWN[1:]:

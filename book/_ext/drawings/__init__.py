@@ -21,7 +21,7 @@ NUMBERED = re.compile(r"0*(\d+)-")
 
 
 class drawing(nodes.General, nodes.Element):
-    """The SVGs `wide` and `narrow`, and `alt`, the same in words."""
+    """The SVGs `wide` and `narrow`, `alt`, the same in words, and where it `leads`: to chapters."""
 
 
 def replace_drawings(app: Sphinx, doctree: nodes.document) -> None:
@@ -40,7 +40,12 @@ def replace_drawings(app: Sphinx, doctree: nodes.document) -> None:
         if picture is None or "narrow" not in about:
             continue
         wide, narrow = linked(output.stored.data[SVG]), linked(about["narrow"])
-        picture.replace_self(drawing("", wide=wide, narrow=narrow, alt=about["alt"]))
+        leads = {
+            f"chapter {number}": f"{pages[number]}.html"
+            for number in TO_CHAPTER.findall(output.stored.data[SVG])
+        }
+        shown = drawing("", wide=wide, narrow=narrow, alt=about["alt"], leads=leads)
+        picture.replace_self(shown)
 
 
 def visit_drawing(self, node: drawing) -> None:

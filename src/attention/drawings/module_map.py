@@ -145,7 +145,7 @@ def paint_piece(canvas: Canvas, piece: Piece, x: Real, y: Real, lit: int | None)
             # All of it can be pointed at, what lies between its words too.
             canvas.rectangle(x - 32, y - ABOVE, 64, ABOVE + BELOW, "ground")
             box = (
-                paint_words(canvas, piece, x, y, "bold" if is_lit else "")
+                paint_words(canvas, piece, x, y)
                 if piece.words
                 else paint_tensor(canvas, piece, x, y, look)
             )
@@ -162,11 +162,11 @@ def paint_piece(canvas: Canvas, piece: Piece, x: Real, y: Real, lit: int | None)
     return Box(box.x - left, y - ABOVE, box.width + left, ABOVE + BELOW)
 
 
-def paint_words(canvas: Canvas, piece: Piece, x: Real, y: Real, look: str) -> Box:
+def paint_words(canvas: Canvas, piece: Piece, x: Real, y: Real) -> Box:
     high = 15 * len(piece.words)
     for nth, words in enumerate(piece.words):
         line = y - high / 2 + 11 + 15 * nth
-        canvas.text(x, line, words, look, size=12)
+        canvas.text(x, line, words, size=12)
     wide = 6.5 * max(map(len, piece.words))
     return Box(x - wide / 2, y - high / 2, wide, high)
 

@@ -59,6 +59,7 @@ function render(view, model, el) {
     setText(readout, problem ? "" : howToRead(matrices));
     pointer.over(matrices);
     tables(matrices);
+    details.hidden = !problem && !matrices.length;
     picture.matrices = matrices;
   }
 
@@ -71,7 +72,9 @@ function render(view, model, el) {
   function showPicture() {
     pointer.clear();
     const active = picture.contains(document.activeElement) && document.activeElement.dataset.act;
-    const drawn = drawing(() => cursor(title) + draw(frame, at, Math.max(NARROWEST, width)));
+    const drawn = drawing(() => draw(frame, at, Math.max(NARROWEST, width)));
+    // What has no cells has nothing to read out by arrow keys.
+    if (drawn.matrices.length) drawn.html = cursor(title) + drawn.html;
     panels.show(drawn);
     if (active) picture.querySelector(`[data-act="${active}"]`)?.focus();
     return drawn.matrices;
@@ -168,6 +171,7 @@ function nothingAt(at) {
 }
 
 function howToRead(matrices) {
+  if (!matrices.length) return "";
   const what = matrices.every(({ bars }) => bars) ? "bar" : "cell";
   const dash = matrices.some(({ dashes }) => dashes) ? " A dash is a negative number." : "";
   return `Point at a ${what}, tap it, or use the arrow keys.${dash}`;
