@@ -6,16 +6,21 @@ from typing import Any
 
 import torch
 
+from attention.embedding import sines_and_cosines
 from attention.example import RunningExample, running_example
 from attention.masks import padding_mask
 from attention.text import tokenize
-from attention.trained.who_and_whom import ALL_VERBS, WhoAndWhom, find_verbs
+from attention.trained.who_and_whom import ALL_VERBS, WhoAndWhom, find_verbs, load
 
 
 def trained_example(d_model: int, n_heads: int, sentences: Sequence[str]) -> RunningExample:
     """Make the running example in float64: see `running_example` for the arguments and errors."""
     example = running_example(d_model, n_heads, sentences)
-    return example._replace(x=example.x.double(), attention=example.attention.double())
+    model = load(d_model, n_heads).requires_grad_(False).double()
+    # Positions as float64 from the start: scores of hundreds would show what float32 has rounded.
+    places = sines_and_cosines(example.token_ids.shape[1], d_model)
+    x = model.embedding(example.token_ids) + places
+    return example._replace(x=x, attention=model.attention)
 
 
 def tokens_with_verb(sentence: str, verbs: Sequence[str] = ALL_VERBS) -> list[str]:
