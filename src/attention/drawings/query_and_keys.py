@@ -60,18 +60,25 @@ def query_and_keys(
             canvas.text(max(end, 46), top - 8, f"key of {token}", "k of bold")
             bar = y + 16 + 24 * nth
             canvas.path(f"M{point(x, bar)}H{tenth(end)}", "scores stroke", stroke_width=6)
-            way = " points along" if score > 0 else " points away"
             number = f"{score:.2f}".replace("-", "−")
-            words = f"{token}{'' if canvas.narrow else way}: score {number}"
+            way = "" if canvas.narrow else f" points {direction(reach, off)}"
+            words = f"{token}{way}: score {number}"
             right = x + max(float(along.max()), 0) * unit + 12
             canvas.text(right, bar + 5, words, "scores of bold", anchor="start")
         return y + 16 + 24 * len(keys)
 
     told = " ".join(
-        f"The key of {token} {'points along it' if score > 0 else 'points away from it'}: it "
-        f"goes {abs(reach):.2f} {'forwards' if reach > 0 else 'backwards'} along the query, and "
-        f"times the query's length that is its score, {score:.2f}."
-        for token, score, reach in zip(tokens, scores, along.tolist(), strict=True)
+        f"The key of {token} points {direction(reach, off)}: it goes {abs(reach):.2f} "
+        f"{'forwards' if reach > 0 else 'backwards'} along the query, and times the query's "
+        f"length that is its score, {score:.2f}."
+        for token, score, (reach, off) in zip(tokens, scores, values["keys"].tolist(), strict=True)
     )
     alt = f"The query of {asker} is an arrow to the right, {float(length):.2f} long. {told}"
     return Drawing(paint, alt, values)
+
+
+def direction(along: Real, aside: Real) -> str:
+    """Where a key points, seen from the query."""
+    if abs(along) < aside:
+        return "aside"
+    return "along" if along > 0 else "away"

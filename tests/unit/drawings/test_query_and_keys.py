@@ -45,5 +45,13 @@ def test_dot_products_of_the_arrows_are_the_scores(head_0):
         found = read_back(svg)
         scores = found["keys"].view(2, 2) @ found["query"]
         torch.testing.assert_close(scores, (keys @ query).double(), atol=0.1, rtol=0)
-        assert "score 27.55<" in svg
-        assert "score −19.41<" in svg
+        assert "score 15.66<" in svg
+        assert "score 5.42<" in svg
+
+
+def test_it_says_where_each_key_points():
+    keys = torch.tensor([[2.0, 1], [1, 2], [-2, 1]])
+    drawing = query_and_keys(torch.tensor([3.0, 0]), keys, "saw", ["a", "b", "c"])
+    for token, way in zip("abc", ("along", "aside", "away"), strict=True):
+        assert f"{token} points {way}: score" in drawing.wide
+        assert f"The key of {token} points {way}:" in drawing.alt
