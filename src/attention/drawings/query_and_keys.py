@@ -42,30 +42,31 @@ def query_and_keys(
         "keys": torch.stack((along, aside), dim=-1),
     }
     scores = (keys @ query).tolist()
-    behind = max(-float(along.min()), 0)
+    highest = float(aside.max())
+    behind, ahead = max(-float(along.min()), 0), max(float(along.max()), float(length))
 
     def paint(canvas: Canvas) -> Real:
-        room = 24 if canvas.narrow else 60
-        unit = (canvas.width - 2 * room) / (behind + float(length))
-        above = float(aside.max()) * unit
+        room, words_wide = (24, 130) if canvas.narrow else (60, 210)
+        across = (canvas.width - room - words_wide) / (behind + ahead)
+        unit = min(across, 190 / highest) if highest else across
+        above = highest * unit
         x, y = room + behind * unit, 26 + above
         canvas.vectors("query", [(x, y)], values["query"], "q", unit=unit, width=4)
         canvas.vectors("keys", [(x, y)] * len(keys), values["keys"], "k", unit=unit, width=3)
-        tip = x + float(length) * unit
-        canvas.text(tip, y - 12, f"query of {asker}", "q of bold", anchor="end")
+        canvas.text(x, y + 18, f"query of {asker}", "q of bold", anchor="start")
         ends = values["keys"].tolist()
         for nth, (token, score, (reach, off)) in enumerate(zip(tokens, scores, ends, strict=True)):
             end, top = x + reach * unit, y - off * unit
             canvas.path(f"M{point(end, top + 4)}V{y:.1f}", "cut")
             canvas.text(max(end, 46), top - 8, f"key of {token}", "k of bold")
-            bar = y + 16 + 24 * nth
+            bar = y + 36 + 24 * nth
             canvas.path(f"M{point(x, bar)}H{tenth(end)}", "scores stroke", stroke_width=6)
             number = f"{score:.2f}".replace("-", "−")
             way = "" if canvas.narrow else f" points {direction(reach, off)}"
             words = f"{token}{way}: score {number}"
             right = x + max(float(along.max()), 0) * unit + 12
             canvas.text(right, bar + 5, words, "scores of bold", anchor="start")
-        return y + 16 + 24 * len(keys)
+        return y + 36 + 24 * len(keys)
 
     told = " ".join(
         f"The key of {token} points {direction(reach, off)}: it goes {abs(reach):.2f} "
