@@ -18,8 +18,9 @@ def test_each_length_has_its_weights():
     drawing = weight_on_pads(list(rows.values()), WORDS, query=8, head=0)
     assert_drawn(drawing, rows, atol=0.001)
     on_words = rows["14 tokens"][:11].sum()
-    for svg in (drawing.wide, drawing.narrow, drawing.alt):
-        assert f"{1 - on_words:.2f}" in svg
+    for svg in (drawing.wide, drawing.narrow):
+        assert f">on 3 pads: {1 - on_words:.2f}<" in svg
+    assert f"{1 - on_words:.2f} of it on 3 pads" in drawing.alt
     assert f"{1 - on_words:.2f}" == "0.81"
 
 
