@@ -13,7 +13,7 @@ def score_by_seat(
     scores: Float[Tensor, "asker heads word seat"],
     words: Sequence[str],
     askers: Sequence[str],
-    answers: Sequence[tuple[str, Sequence[int]]],
+    answers: Sequence[tuple[str, Sequence[Sequence[int]]]],
 ) -> Drawing:
     """Draw for each head the score of two words in each seat, asked from two seats.
 
@@ -21,13 +21,14 @@ def score_by_seat(
         scores: (asker, heads, word, seat).
         words: two; the first is a noun.
         askers: two; what asks.
-        answers: for each head, what stands in the seats that are shaded, and these seats.
+        answers: for each head, what stands in the seats that are shaded, and these seats, for each
+            asker.
 
     Example:
         >>> import torch
         >>> from attention.drawings import score_by_seat
         >>> scores = torch.ones(2, 1, 2, 3)
-        >>> score_by_seat(scores, ["cat", "the"], ["saw", "bit"], [("who", [1])])
+        >>> score_by_seat(scores, ["cat", "the"], ["saw", "bit"], [("who", [[1], [2]])])
         Drawing of head 0, cat, saw (3,), head 0, the, saw (3,), head 0, cat, bit (3,), \
 head 0, the, bit (3,)
     """
@@ -41,30 +42,35 @@ head 0, the, bit (3,)
     high, low = float(scores.max()), min(0.0, float(scores.min()))
 
     def paint(canvas: Canvas) -> Real:
-        unit = 170 / (high - low)
+        unit = 230 / (high - low)
         share = canvas.width if canvas.narrow else canvas.width / 2
         top = 58
         for h, (answer, seats) in enumerate(answers):
             left = 34 if canvas.narrow else 34 + share * h
-            above = top + (270 * h if canvas.narrow else 0)
+            above = top + (330 * h if canvas.narrow else 0)
             step = (share - 80) / (n_seats - 1)
             xs = [left + step * seat for seat in range(n_seats)]
             zero = above + unit * high
             canvas.text(
                 left - 24, above - 40, f"scores of head {h}", f"head-{h} of bold", anchor="start"
             )
-            first, last = xs[min(seats)] - step * 0.45, xs[max(seats)] + step * 0.45
-            place = first, above - 12, last - first, unit * (high - low) + 20
-            canvas.rectangle(*place, f"head-{h} fill", fill_opacity=0.12)
-            canvas.text((first + last) / 2, above - 18, answer, f"head-{h} of", size=12)
+            for a, shaded in enumerate(seats):
+                first = max(xs[min(shaded)] - step * 0.45, xs[0] - 10)
+                last = min(xs[max(shaded)] + step * 0.45, xs[-1] + 10)
+                place = first, above - 12, last - first, unit * (high - low) + 20
+                canvas.rectangle(*place, f"head-{h} fill", fill_opacity=0.12)
+                middle = (first + last) / 2
+                canvas.text(middle, above - 18, answer, f"head-{h} of", size=12)
+                look = f"head-{h} stroke" if a else f"head-{h} fill"
+                canvas.path(circle(middle - 24, above - 22, 5 if a else 3), look)
             canvas.path(f"M{point(xs[0] - 8, zero)}H{xs[-1] + 8:g}", "edge")
             canvas.text(xs[0] - 12, zero + 4, "0", "quiet", size=11, anchor="end")
             for w, word in enumerate(words):
                 look = "quiet" if w else f"head-{h}"
-                line = scores[0, h, w].tolist()
-                d = "L".join(point(x, zero - unit * y) for x, y in zip(xs, line, strict=True))
-                canvas.path(f"M{d}", "edge" if w else f"{look} stroke", stroke_width=1.5)
                 for a, asker in enumerate(askers):
+                    line = scores[a, h, w].tolist()
+                    d = "L".join(point(x, zero - unit * y) for x, y in zip(xs, line, strict=True))
+                    canvas.path(f"M{d}", "edge" if w else f"{look} stroke", stroke_width=1.5)
                     ring = (
                         f"{'x' if w else look} stroke"
                         if a
@@ -72,8 +78,8 @@ head 0, the, bit (3,)
                     )
                     name = f"head {h}, {word}, {asker}"
                     dots = name, xs, zero, scores[a, h, w].tolist(), ring
-                    canvas.points(*dots, unit=unit, radius=6.5 if a else 3.5)
-                y = zero - unit * line[-1] + 4
+                    canvas.points(*dots, unit=unit, radius=5 if a else 3)
+                y = zero - unit * scores[:, h, w, -1].mean().item() + 4
                 canvas.text(
                     xs[-1] + 12,
                     y,
@@ -90,22 +96,23 @@ head 0, the, bit (3,)
         for a, asker in enumerate(askers):
             x = 20 if canvas.narrow else 34 + share * a
             at = y + (20 * a if canvas.narrow else 0)
-            canvas.path(circle(x, at - 4, 6.5 if a else 3.5), "x stroke" if a else "x fill")
-            canvas.text(x + 12, at, asker, size=12, anchor="start")
+            canvas.path(circle(x, at - 4, 5 if a else 3), "x stroke" if a else "x fill")
+            canvas.text(x + 12, at, f"asked by {asker}", size=12, anchor="start")
         return at + 10
 
     told = []
     for h, (answer, seats) in enumerate(answers):
-        best = ", ".join(f"{scores[0, h, 0, seat]:.1f}" for seat in seats).replace("-", "−")
-        other = f"{scores[:, h, 1].max():.1f}".replace("-", "−")
-        told.append(
-            f"Head {h}: where {answer.lower()}, seats {', '.join(map(str, seats))}, “{words[0]}” "
-            f"scores {best}; “{words[1]}” nowhere more than {other}."
-        )
+        for a, shaded in enumerate(seats):
+            best = ", ".join(f"{scores[a, h, 0, seat]:.1f}" for seat in shaded)
+            other = f"{scores[a, h, 1].max():.1f}"
+            told.append(
+                f"Head {h}, asked by {askers[a]}: where {answer} stands, seat "
+                f"{' or '.join(map(str, shaded))}, “{words[0]}” scores {best}; “{words[1]}” "
+                f"nowhere more than {other}.".replace("-", "−")
+            )
     alt = (
         f"The score of “{words[0]}” and of “{words[1]}” in seats 0 to {n_seats - 1}. "
-        f"{' '.join(told)} A dot: {askers[0]}; a ring: {askers[1]}. "
-        f"They differ by {(scores[0] - scores[1]).abs().max():.1f} at most."
+        f"{' '.join(told)} A dot: asked by {askers[0]}; a ring: by {askers[1]}."
     )
     return Drawing(paint, alt, values)
 
