@@ -31,7 +31,7 @@ def ladder(keys: Float[Tensor, " key"], words: Sequence[str], needs: Mapping[str
 
     def paint(canvas: Canvas) -> Real:
         gap, unit, top = 17, 46, 44
-        pole, beside = (52, 84) if canvas.narrow else (200, 240)
+        pole, beside = (40, 66) if canvas.narrow else (200, 240)
         zero = top + unit * heights[order[0]]
         canvas.text(pole, 20, "keys", "k of bold")
         canvas.path(f"M{point(pole, top - 12)}V{zero - unit * heights[order[-1]] + 12:.1f}", "edge")

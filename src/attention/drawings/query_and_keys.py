@@ -46,7 +46,7 @@ def query_and_keys(
     behind, ahead = max(-float(along.min()), 0), max(float(along.max()), float(length))
 
     def paint(canvas: Canvas) -> Real:
-        room, words_wide = (24, 130) if canvas.narrow else (60, 210)
+        room, words_wide = (24, 148) if canvas.narrow else (60, 210)
         across = (canvas.width - room - words_wide) / (behind + ahead)
         unit = min(across, 190 / highest) if highest else across
         above = highest * unit

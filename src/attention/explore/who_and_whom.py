@@ -44,6 +44,7 @@ class Shown(NamedTuple):
 def who_and_whom_explorer(
     sentence: str = "the cat saw the dog and the dog chased the other cat",
     *,
+    title: str = "Who did it, and to whom",
     model: WhoAndWhom | None = None,
     draw: Draw | None = None,
 ) -> Explorer:
@@ -54,6 +55,7 @@ def who_and_whom_explorer(
 
     Args:
         sentence: what it starts with, with a verb that the model knows.
+        title: what a screen reader calls the figure, in a few words that no other figure has.
         model: one that `train` returned, to be shown in the place of the stored ones.
         draw: draws the sentences of this model, as for `train`. It is measured at the verbs of
             4,000 new ones.
@@ -102,7 +104,7 @@ def who_and_whom_explorer(
 
     return explorer(
         "who_and_whom",
-        "Who did it, and to whom",
+        title,
         sizes,
         frame,
         still,
