@@ -84,7 +84,8 @@ export default explorer({
       row(
         `Of 500 sentences with two verbs: right at ${thousands(right)} of ${thousands(of)} verbs`,
         [panel("the word with the largest weight is the right one", total)],
-        `The dashed line is one half. Where words share the largest weight, that is no answer.${told}`,
+        "The dashed line is one half. " +
+          `Where words share the largest weight, that is no answer.${told}`,
       ) +
       row(
         `What each verb looks at, seats counted from ${countedFrom(at)}`,

@@ -24,8 +24,8 @@ let fields = 0; // numbers the text fields of a page, to tie each label to its f
 //   prepare   (tokens) => these and what is added to them
 //   note      (frame, at) => what the text lacks
 //   examples  texts to try
-//   act       (what, memory): a button of the picture (`data-act`) was pressed, or a word pointed at
-//             (`data-ask`); `memory` is its to write into, and the frame is computed anew
+//   act       (what, memory): a button of the picture (`data-act`) was pressed, or a word was
+//             pointed at (`data-ask`); `memory` is its to write into, and the frame is made anew
 export function explorer(view) {
   return { render: ({ model, el }) => render(view, model, el) };
 }

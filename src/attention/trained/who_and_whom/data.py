@@ -56,6 +56,11 @@ class Verb(NamedTuple):
         place: the place of the verb among the words of its sentence.
         who: the place of the noun that acts.
         whom: the place of the noun that it is done to; None where there is none.
+
+    Example:
+        >>> from attention.trained.who_and_whom import Verb
+        >>> Verb(2, who=1, whom=4)
+        Verb(place=2, who=1, whom=4)
     """
 
     place: int
@@ -249,8 +254,8 @@ def new_sentences(
 ) -> list[Sentence]:
     """Draw new sentences of the grammar that this width learns, the same at every call.
 
-    The grammar is small: of the 1,648 with one verb at d_model 8, training drew 410 as well; of the
-    2,352 with two verbs it drew 6.
+    The grammar is small: of the 1,648 with one verb at d_model 8, training from seed 4 drew 397 as
+    well; of the 2,352 with two verbs it drew 9.
 
     Args:
         d_model: the width of a word's vector, one of `GRAMMARS`.

@@ -46,8 +46,8 @@ class WhoAndWhom(nn.Module):
         ... )
         >>> batch = encode(draw_sentences(3, passive=False, places=False, seed=0))
         >>> answer = WhoAndWhom(d_model=8, n_heads=2)(batch.token_ids, batch.verb)
-        >>> answer.who.shape == (3, len(VOCABULARY)), answer.weights.shape[:2]
-        (True, torch.Size([3, 2]))
+        >>> answer.who.shape == (5, len(VOCABULARY)), answer.weights.shape[:2]
+        (True, torch.Size([5, 2]))
     """
 
     def __init__(self, d_model: int, n_heads: int, vocabulary: Vocabulary = VOCABULARY) -> None:

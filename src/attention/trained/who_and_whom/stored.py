@@ -59,6 +59,12 @@ class Measured(NamedTuple):
         one_query: as two_verbs, when all verbs get one query, the mean of theirs.
         without: as two_verbs, without each head.
         roles: for each head, the mean share of the verb's weight on who and on whom.
+
+    Example:
+        >>> from attention.trained.who_and_whom import measured
+        >>> who, whom = measured(8, 2).roles
+        >>> who.who > 0.9, whom.whom > 0.9
+        (True, True)
     """
 
     accuracy: float
