@@ -35,6 +35,8 @@ MEDIA_TYPES = {
     ".webp": "image/webp",
     ".woff2": "font/woff2",
 }
+# What a text holds beside XHTML, which the list of files has to say.
+HELD = {"mathml": b"<math ", "svg": b"<svg "}
 CONTENTS = "_contents.xhtml"
 FONT = "_static/mathml/math.woff2"  # of the pages' equations, cut down to their characters
 FIRST_TIME = 315532800  # 1 January 1980, as in every zip: where no commit tells a later one
@@ -102,6 +104,10 @@ def chapter(book: Book, stem: str, name: str) -> Tag:
     article = book.article(stem, name, place)
     for equation in article("math"):
         equation["xmlns"] = MATHML
+    for drawing in article.select(".drawn > .wide"):
+        drawing.decompose()  # the one for a phone fits every e-reader
+    for drawing in article("svg"):
+        drawing["viewBox"] = drawing.attrs.pop("viewbox")  # the parser of HTML writes it small
     for line in article.select("summary > p"):
         line.name = "span"
     for code in article.select(".highlight pre"):
@@ -227,7 +233,8 @@ def package(book: Book, files: dict[str, bytes], texts: list[str]) -> str:
 def properties(name: str, content: bytes) -> str:
     if name == CONTENTS:
         return ' properties="nav"'
-    return ' properties="mathml"' if b"<math " in content else ""
+    found = [kind for kind, tag in HELD.items() if tag in content]
+    return f' properties="{" ".join(found)}"' if found else ""
 
 
 def main() -> int:

@@ -74,14 +74,14 @@ def differences(stored, fresh) -> list[str]:
 
 
 def a_number_of_a_frame(notebook):
-    buffer = next(m for m in models(notebook) if "buffers" in m)["buffers"][0]
+    buffer = drawn_from_tensors(notebook)["buffers"][0]
     numbers = np.frombuffer(base64.b64decode(buffer["data"]), "<f4").copy()
     numbers[len(numbers) // 2] += 0.01
     buffer["data"] = base64.b64encode(numbers.tobytes()).decode()
 
 
 def the_place_of_a_frame(notebook):
-    frames = next(m["state"]["frames"] for m in models(notebook) if "frames" in m["state"])
+    frames = drawn_from_tensors(notebook)["state"]["frames"]
     tensors = [v for v in next(iter(frames.values())).values() if isinstance(v, dict) and "at" in v]
     tensors[0]["at"] += 1
 
@@ -121,6 +121,11 @@ def a_number_of_a_picture(notebook):
 
 def models(notebook):
     return notebook.metadata.widgets[WIDGET_STATE]["state"].values()
+
+
+def drawn_from_tensors(notebook):
+    """The first view whose frames hold tensors: those of stepped drawings hold SVG alone."""
+    return next(m for m in models(notebook) if "buffers" in m and m["buffers"][0]["data"])
 
 
 @pytest.fixture(scope="module")

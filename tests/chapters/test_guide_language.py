@@ -38,7 +38,7 @@ def test_the_sentences_are_german(object_first):
     names["OBJECT_FIRST"] = object_first
     rng, shares = random.Random(0), []
     for _ in range(300):
-        tokens, verb, who, whom = names["draw"](rng)
+        tokens, [(verb, who, whom)] = names["draw"](rng)
         assert tokens[verb] in names["VERBS"] and len(tokens) <= LONGEST
         phrases = {verb - 1: tokens[:verb], len(tokens) - 1: tokens[verb + 1 :]}
         assert agrees(phrases[who], CASES[0]) and agrees(phrases[whom], CASES[1])
@@ -60,7 +60,7 @@ def test_the_code_of_the_guide_runs(monkeypatch):
     explorer = eval("who_and_whom_explorer(" + last, names)
     (frame,) = explorer.view.frames.values()
     exec(OTHER_ORDER, names)
-    assert all(sentence.whom < sentence.who for sentence in names["turned"])
+    assert all(verb.whom < verb.who for sentence in names["turned"] for verb in sentence.verbs)
     vocabulary = names["vocabulary"]
     assert frame["tokens"][frame["verb"]] == "sah"
     assert sorted(frame["verbs"]) == sorted(names["VERBS"])

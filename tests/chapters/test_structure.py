@@ -124,7 +124,8 @@ def test_every_widget_shown_is_saved_with_a_picture(chapter):
     for cell, output in outputs(chapter):
         if view := output.get("data", {}).get(WIDGET_VIEW):
             assert view["model_id"] in models(chapter), cell.id
-            assert "image/png" in output.data, f"{cell.id} shows nothing where widgets do not run"
+            picture = {"image/png", "image/svg+xml"} & output.data.keys()
+            assert picture, f"{cell.id} shows nothing where widgets do not run"
 
 
 def test_every_control_is_tied_to_its_view(chapter):
@@ -151,6 +152,10 @@ def test_every_picture_is_told_in_words(chapter):
             metadata = output.metadata.get("image/png", {})
             assert len(metadata.get("alt", "")) >= 20, cell.id
             assert metadata.get("values"), f"{cell.id}: a picture without the numbers it shows"
+        if "image/svg+xml" in output.get("data", {}):
+            metadata = output.metadata.get("image/svg+xml", {})
+            assert len(metadata.get("alt", "")) >= 20, cell.id
+            assert metadata.get("narrow"), f"{cell.id}: a drawing that a phone cannot show"
     for text in sources(chapter, "markdown"):
         assert not re.search(r"!\[\s*\]\(|<img(?![^>]*\balt=)", text), text
 

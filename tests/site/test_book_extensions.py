@@ -17,6 +17,7 @@ from docutils import nodes
 from fontTools.ttLib import TTFont
 from pybtex.database import parse_string
 
+from attention.explore.modules import bundle
 from book._ext.accessible_html import correct_markup
 from book._ext.citation import bibtex
 from book._ext.lean_page.styles import keep_used
@@ -220,6 +221,16 @@ def test_a_folded_cell_is_named_as_it_reads():
 )
 def test_a_first_choice_and_an_unticked_box_reach_the_page(kind, state):
     assert slim({"model_name": kind, "state": state}, [])["state"] == state
+
+
+def test_what_two_views_have_in_common_a_page_has_once():
+    views = [bundle("projection"), bundle("who_and_whom")]
+    sources = []
+    models = [{"model_name": "AnyModel", "state": {"_esm": view}} for view in views]
+    places = [slim(model, sources)["state"]["_esm"] for model in models]
+    assert ["\n".join(sources[place] for place in each) for each in places] == views
+    modules = re.findall(r"^const (\w+_js) = \(", "\n".join(sources), re.MULTILINE)
+    assert len(modules) > 5 and len(modules) == len(set(modules))
 
 
 @pytest.mark.parametrize(("of_class", "level"), [("", 3), ("Rotary", 4)])

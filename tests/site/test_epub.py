@@ -28,6 +28,7 @@ OPF = "{http://www.idpf.org/2007/opf}"
 DC = "{http://purl.org/dc/elements/1.1/}"
 OPS = "{http://www.idpf.org/2007/ops}"
 MATH = f"{{{epub.MATHML}}}math"
+SVG = "{http://www.w3.org/2000/svg}svg"
 
 WIDE_EQUATIONS = """
 () => [...document.querySelectorAll(".math-scroll")]
@@ -104,8 +105,9 @@ def test_the_list_of_files_is_complete(files, opf, texts):
     of_the_zip = ["mimetype", "META-INF/container.xml", "book/package.opf"]
     assert list(files) == of_the_zip + [f"book/{name}" for name in items]
     for name, text in texts.items():
-        has_equations = text.find(f".//{MATH}") is not None
-        properties = "nav" if name == "_contents.xhtml" else "mathml" if has_equations else None
+        held = {"mathml": MATH, "svg": SVG}
+        found = [kind for kind, tag in held.items() if text.find(f".//{tag}") is not None]
+        properties = "nav" if name == "_contents.xhtml" else " ".join(found) or None
         assert items[name].get("properties") == properties, name
 
 
@@ -167,7 +169,9 @@ def test_explorers_are_pictures_and_what_is_folded_is_open(texts, explorer_stems
         assert all(fold.get("open") == "" for fold in text.iter(f"{XHTML}details")), name
         assert text.find(f".//{XHTML}script") is None, name
         widgets = [each for each in text.iter() if each.get("class") == "static-widget"]
-        assert all(widget.find(f".//{XHTML}img") is not None for widget in widgets)
+        for widget in widgets:  # steps are a drawing, which says what it shows itself
+            picture = widget.find(f".//{XHTML}img")
+            assert picture is not None or widget.find(f".//{SVG}").get("aria-label"), name
         pictures += words(text).count("The first picture of an explorer.")
         if widgets:
             shown[name.removesuffix(".xhtml")] = len(widgets)
@@ -183,6 +187,18 @@ def test_code_and_equations_are_those_of_the_pages(texts, html_folder):
         equations = ["".join(each.itertext()) for each in text.iter(MATH)]
         assert equations == [each.get_text() for each in page("math")], name
         assert all(each.get("alttext") for each in text.iter(MATH)), name
+
+
+def test_of_each_drawing_there_is_the_narrow_one(texts, html_folder):
+    count = 0
+    for name, text in list(texts.items())[2:]:
+        page = read(html_folder / f"{name.removesuffix('.xhtml')}.html").select("article .narrow")
+        drawn = [each for each in text.iter(SVG) if "drawing" in each.get("class", "")]
+        assert [each.get("aria-label") for each in drawn] == [each["aria-label"] for each in page]
+        assert all(each.get("class") == "drawing narrow" for each in drawn), name
+        assert all(each.get("viewBox") for each in drawn), name
+        count += len(drawn)
+    assert count > 20
 
 
 def test_of_the_colours_of_code_those_of_comments_are_left():

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from html import unescape
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -9,6 +10,8 @@ import pytest
 from markdown_it import MarkdownIt
 from mdit_py_plugins.deflist import deflist_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
+
+from tools.built_pages import read
 
 BOOK = Path(__file__).parents[2] / "book"
 PAGES = sorted(path.stem for path in BOOK.iterdir() if path.suffix in (".ipynb", ".md"))
@@ -33,7 +36,10 @@ SAID = """
   const headings = all("h1, h2, h3").map(heading => words(heading).join(" "));
   const code = all("pre").map(block => block.textContent.trimEnd());
   const pictures = all("img").map(picture => picture.alt);
-  const links = all("a[href]").map(link => link.href);
+  const links = all("a[href]").map(
+    link => new URL(link.getAttribute("href"), document.baseURI).href);
+  // A drawing is told in the words that a screen reader says.
+  all(".drawn").forEach(drawn => drawn.replaceWith(drawn.firstChild.ariaLabel + " "));
   remove("pre, h1, h2, h3, h4");
   // Words that stand in different blocks are two.
   all("p, li, dt, dd, td, th, summary").forEach(block => block.append(" "));
@@ -95,6 +101,18 @@ def test_no_state_of_a_widget_is_in_it(html_folder):
     assert max(page.stat().st_size for page in pages) < 100_000
     for page in pages:
         assert "application/" not in page.read_text("utf-8")
+
+
+def test_a_drawing_is_told_once_in_words(html_folder):
+    count = 0
+    for name in PAGES:
+        text = unescape(re.sub(r"\\(?=[^\w\s])", "", markdown_of(html_folder, name)))
+        assert "<svg" not in text and "data-tensor" not in text, name
+        for drawing in read(html_folder / f"{name}.html").select(".drawn > .wide"):
+            words = " ".join(drawing["aria-label"].split())
+            assert text.count(f"*Drawing: {words}*") == 1, words
+            count += 1
+    assert count > 20
 
 
 def test_the_list_names_every_page_once(html_folder):

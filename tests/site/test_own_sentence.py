@@ -1,5 +1,6 @@
 """The reader's own sentence: what the page computes without torch is what torch computes."""
 
+import json
 import random
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 import torch
 
 import attention.explore
+from attention.example import SENTENCES as SENTENCES_OF_THE_BOOK
 from attention.masks import padding_mask
 from attention.text import tokenize
 from attention.trained import who_and_whom
@@ -15,10 +17,12 @@ from attention.trained.who_and_whom import (
     SIZES,
     VOCABULARY,
     draw_sentences,
-    find_verb,
+    find_verbs,
     without_head,
 )
+from tests.site.conftest import BOOK
 from tests.site.in_page import LOAD, numbers_of, source_of, text_of, view_of
+from tools.widget_state import WIDGET_STATE
 
 CLOSE = 1e-5
 SENTENCES = 250  # for each of the stored models
@@ -101,7 +105,7 @@ def torchs(d_model, n_heads, sentences):
         token_ids = VOCABULARY.encode_batch([tokens])
         mask = padding_mask(token_ids, VOCABULARY.pad_id)
         output, weights = model.attention(model.embed(token_ids).double(), mask=mask)
-        who, whom = model.read(output, torch.tensor([find_verb(tokens) or 0]))
+        who, whom = model.read(output, torch.tensor((find_verbs(tokens) or [0])[:1]))
         numbers += [weights.flatten(), who.softmax(-1).flatten(), whom.softmax(-1).flatten()]
     return torch.cat(numbers).numpy()
 
@@ -134,7 +138,66 @@ def test_a_broken_module_is_caught(module_page, landing, drawn, mistake):
     assert not np.abs(found - torchs(8, 2, few)).max() < 100 * CLOSE
 
 
-@pytest.mark.parametrize("name", attention.explore.__all__)
+# Q, K and V of some sentences without a bias, and what is said of Q's first number.
+UNBIASED = """
+([state, sentences]) => {
+  const model = modelOf(state);
+  const numbers = [];
+  for (const tokens of sentences) {
+    const ids = tokens.map(token => state.vocabulary.indexOf(token));
+    const made = view.default.compute({tokens, ids}, {bias: "off"}, model, {});
+    const said = view.default.describe({name: "q", r: 0, c: 0, value: made.q.data[0]}, made);
+    if (!said.endsWith("No bias.") || "b_q" in made) throw new Error(said);
+    numbers.push(...made.q.data, ...made.k.data, ...made.v.data);
+    numbers.push(made.parameters, made.head_parameters);
+  }
+  return asText(numbers);
+}
+"""
+
+
+def unbiased(page, d_model, n_heads):
+    view = view_of("projection")
+    state = {
+        "weights": text_of(view.weights),
+        "model": view.models[f"{d_model},{n_heads}"],
+        "vocabulary": view.reads["vocabulary"],
+    }
+    return numbers_of(page, UNBIASED, [state, [tokenize(text) for text in SENTENCES_OF_THE_BOOK]])
+
+
+def torchs_unbiased(d_model, n_heads):
+    model = who_and_whom.load(d_model, n_heads).requires_grad_(False).double()
+    layers = [model.attention.w_q, model.attention.w_k, model.attention.w_v]
+    numbers = []
+    for text in SENTENCES_OF_THE_BOOK:
+        x = model.embed(VOCABULARY.encode_batch([tokenize(text)])).double()
+        numbers += [(x @ layer.weight.T).flatten() for layer in layers]
+        weights = 3 * d_model * d_model
+        numbers.append(torch.tensor([weights, weights / n_heads]))
+    return torch.cat(numbers).numpy()
+
+
+@pytest.mark.parametrize(("d_model", "n_heads"), SIZES)
+def test_projections_without_a_bias_are_those_of_torch(module_page, d_model, n_heads):
+    """No frame is stored of them."""
+    module_page.evaluate(LOAD, source_of("projection"))
+    found = unbiased(module_page, d_model, n_heads)
+    np.testing.assert_allclose(found, torchs_unbiased(d_model, n_heads), rtol=0, atol=CLOSE)
+
+
+def test_a_bias_that_stays_is_caught(module_page):
+    source = source_of("projection")
+    assert source.count(", bias && b)") == 1
+    module_page.evaluate(LOAD, source.replace(", bias && b)", ", b)"))
+    assert not np.abs(unbiased(module_page, 8, 2) - torchs_unbiased(8, 2)).max() < 100 * CLOSE
+
+
+# A drawing in steps is made of drawings that it is given, and computes nothing.
+COMPUTED = [name for name in attention.explore.__all__ if name != "steps_explorer"]
+
+
+@pytest.mark.parametrize("name", COMPUTED)
 def test_every_stored_frame_is_what_the_page_computes(module_page, name):
     view = view_of(name.removesuffix("_explorer"))
     module_page.evaluate(LOAD, source_of(name.removesuffix("_explorer")))
@@ -142,12 +205,13 @@ def test_every_stored_frame_is_what_the_page_computes(module_page, name):
         assert module_page.evaluate("() => view.default.compute === undefined")
         return
     chosen = [control for control in view.controls if control["frame"]]
-    # The first option of each control that only the view reads.
+    # The first option of each control that only the view reads, but where a frame says which.
     fixed = {c["name"]: c["options"][0] for c in view.controls if not c["frame"]}
     settings = []
-    for place in view.frames:
+    for place, frame in view.frames.items():
         at = zip(chosen, map(int, place.split(",")), strict=True)
-        settings.append([place, fixed | {c["name"]: c["options"][i] for c, i in at}])
+        chosen_at = {c["name"]: c["options"][i] for c, i in at}
+        settings.append([place, fixed | frame.get("setting", {}) | chosen_at])
     state = {
         "numbers": text_of(view.numbers),
         "weights": text_of(view.weights),
@@ -191,7 +255,7 @@ def write(v, text):
 def torch_answers(text, model=None):
     tokens = tokenize(text)
     batch = VOCABULARY.encode_batch([tokens])
-    answer = (model or who_and_whom.load(8, 2))(batch, torch.tensor([find_verb(tokens)]))
+    answer = (model or who_and_whom.load(8, 2))(batch, torch.tensor(find_verbs(tokens)[:1]))
     return VOCABULARY.decode([answer.who.argmax().item(), answer.whom.argmax().item()])
 
 
@@ -250,16 +314,30 @@ def test_what_the_model_cannot_read_is_said(visit, site):
         v.assert_no_trouble()
 
 
+def kinds_read(stem):
+    """What the explorers of a page read, by their titles."""
+    notebook = json.loads((BOOK / f"{stem}.ipynb").read_text("utf-8"))
+    states = [m["state"] for m in notebook["metadata"]["widgets"][WIDGET_STATE]["state"].values()]
+    return {state["title"]: state["reads"]["kind"] for state in states if "reads" in state}
+
+
 @pytest.mark.parametrize("stem", CHAPTERS[1:])
 def test_the_sentence_goes_along(visit, site, stem):
-    """From page to page, in the pictures of every explorer, and into no address or cookie."""
+    """From page to page, in the pictures of every explorer that reads such sentences, and into no
+    address or cookie.
+    """
     with visit(f"{site}/index.html") as v:
         v.mount_all()
         write(v, OWN[0])
         v.page.goto(f"{site}/{stem}.html")
         assert v.mount_all()
-        for view in v.page.locator(".explorer-view").all():
-            assert view.locator(".own input").input_value() == OWN[0]
+        read = kinds_read(stem)
+        for widget in v.page.locator(".static-widget").all():
+            view = widget.locator(".explorer-view")
+            is_read = read[widget.get_attribute("data-title")] == "sentence"
+            assert view.locator(".own input").input_value() == (OWN[0] if is_read else "")
+            if not is_read:
+                continue
             labels = view.locator("svg[data-name] text.row").all_text_contents()
             assert any(label.startswith("teacher") for label in labels)
         for text in OWN[1:]:

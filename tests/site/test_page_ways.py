@@ -40,13 +40,14 @@ COLOURS = """
 def test_without_javascript_a_static_picture_stands_in(visit, site, page_name):
     with visit(f"{site}/{page_name}", java_script_enabled=False) as v:
         for widget in v.page.locator(".static-widget").all():
-            picture = widget.locator("img")
+            picture = widget.locator("img, svg.drawing:visible")
             assert picture.count() == 1, "an explorer without a static picture"
             picture.scroll_into_view_if_needed()
             assert picture.is_visible()
             size = picture.bounding_box()
             assert size["width"] > 100 and size["height"] > 50, f"the picture is {size}"
-            assert len(picture.get_attribute("alt") or "") > 20, "the static picture needs words"
+            words = picture.get_attribute("alt") or picture.get_attribute("aria-label") or ""
+            assert len(words) > 20, "the static picture needs words"
         for picture in v.page.locator("main img").all():
             assert picture.get_attribute("alt"), picture.get_attribute("src")
         v.assert_no_trouble()

@@ -83,7 +83,11 @@ def description(violation):
 def test_links_lead_somewhere(html_folder, page_name, visit, site):
     """Every link to a page of the book leads to a page that exists and to an anchor in it."""
     with visit(f"{site}/{page_name}") as v:
-        links = v.page.evaluate("[...document.querySelectorAll('a[href]')].map(a => a.href)")
+        # A link of a drawing is an element of SVG, whose `href` is no text.
+        links = v.page.evaluate(
+            """[...document.querySelectorAll("a[href]")].map(
+                 a => new URL(a.getAttribute("href"), document.baseURI).href)"""
+        )
     dead = set()
     for link in links:
         if link.startswith(site):

@@ -66,7 +66,7 @@ def test_the_page_that_is_meant_is_among_the_first(visit, site):
 LEADS_TO = {
     "head split wrong": "03-splitting-heads.html#what-goes-wrong",
     "fully masked row": "05-masking.html#a-query-with-nothing-to-attend-to",
-    "need_weights": "07-the-whole-module.html#for-reference",
+    "need_weights": "07-the-whole-module.html#held-against-torch",
     "GQA": "15-fewer-keys-and-values.html#shared-keys-grouped-query-attention",
     "masking": "05-masking.html",  # the page, where it is called so
 }

@@ -36,7 +36,9 @@ async () => {
       return element.checkVisibility() && place.width
         && (place.right > stage.right + 1 || place.bottom > stage.bottom + 1);
     });
-    seen.push({title: slide.querySelector("h1, h2").innerText.trim(), explorer,
+    // Steps of a drawing are a widget too, and not the chapter's explorer.
+    const steps = Boolean(slide.querySelector(".static-widget .drawing"));
+    seen.push({title: slide.querySelector("h1, h2").innerText.trim(), explorer, steps,
       size: Number(shown.style.getPropertyValue("--size")), fits: fits(slide),
       cut: cut.map(element => element.outerHTML.slice(0, 80)), text: shown.textContent,
       notes: slide.querySelector("aside.notes")?.textContent.length ?? 0});
@@ -63,7 +65,7 @@ def test_a_deck_shows_its_chapter(visit, slides, chapter):
         assert 13 <= len(seen) <= 20
         assert "?" in seen[1]["text"] and titles[-1] == "The chapter in five lines"
         assert titles.count("What goes wrong") >= 1
-        assert sum(slide["explorer"] for slide in seen) == 1
+        assert sum(slide["explorer"] and not slide["steps"] for slide in seen) == 1
         assert sum(slide["notes"] > 100 for slide in seen) > len(seen) / 3
         for slide in seen:
             smallest = SMALLEST_EXPLORER if slide["explorer"] else SMALLEST_TEXT
@@ -74,7 +76,7 @@ def test_a_deck_shows_its_chapter(visit, slides, chapter):
 TO_THE_EXPLORER = """
 async () => {
   const slides = [...document.querySelectorAll(".slides > section")];
-  const slide = slides.find(slide => slide.querySelector(".static-widget"));
+  const slide = slides.find(slide => slide.querySelector(".static-widget:not(:has(.drawn))"));
   Reveal.slide(slides.indexOf(slide));
   while (!slide.querySelector("[data-mounted]")) await drawn();
   while (slide.querySelector(".fitting")) await drawn();
@@ -204,6 +206,15 @@ def test_code_is_shown_where_it_can_be_read(lines, shown):
     )
     *_, slide = make_slides(page_of(f"<h1>Title</h1><p>Lead.</p><h2>Part</h2>{cell}"), {})
     assert "42" in slide and ("line 3" in slide) is shown
+
+
+def test_of_a_cell_that_hides_its_code_the_output_is_shown():
+    cell = (
+        '<div class="cell tag_remove-input slide-begins"><div class="cell_output">'
+        '<div class="drawn"><svg class="drawing wide"></svg></div></div></div>'
+    )
+    *_, slide = make_slides(page_of(f"<h1>Title</h1><p>Lead.</p><h2>Part</h2>{cell}"), {})
+    assert BeautifulSoup(slide, "html.parser").select_one(".shown > div > .cell_output svg.drawing")
 
 
 def test_a_chapter_without_slides_is_named():

@@ -15,6 +15,7 @@ from bs4 import BeautifulSoup, Tag
 
 HEADINGS = ["h1", "h2", "h3", "h4"]
 LINES_OF_CODE = 10  # more of them cannot be read from the last row: the slide shows what they print
+EXPLORER = ".static-widget:not(:has(.drawn))"  # steps of a drawing are a widget too
 # What only a page can use: anchors, fields for a guess, Sphinx's own words for a fold.
 NOT_SHOWN = ".headerlink, .guess, .guessed, summary > .expanded"
 
@@ -60,7 +61,7 @@ def make_slides(page: BeautifulSoup, plan: dict[str, str]) -> list[str]:
     before = notes([of_title, *map(said, lead)])
     made = [f'<section class="first">{title}{before}</section>\n']
     for nth, each in enumerate(others):
-        explorer = any(block.element.select(".static-widget") for block in each)
+        explorer = any(block.element.select(EXPLORER) for block in each)
         planned = (of_question if nth == 0 else "") + (of_explorer if explorer else "")
         made.append(slide(planned + (of_last if each is others[-1] else ""), *each))
     return made
@@ -111,9 +112,9 @@ def on_slide(element: Tag) -> str:
     if not is_cell(element):
         return str(element)
     parts = list(element.select(".cell_output"))
-    code = element.select_one(".cell_input")
-    drawn = element.select_one("img, .static-widget")  # that is what the slide is for
-    short = len(code.get_text().strip().splitlines()) <= LINES_OF_CODE
+    code = element.select_one(".cell_input")  # None where the cell hides it
+    drawn = element.select_one("img, .static-widget, .drawn")  # that is what the slide is for
+    short = code and len(code.get_text().strip().splitlines()) <= LINES_OF_CODE
     if short and not drawn and not code.find_parent("details"):
         parts.insert(0, code)
     return "".join(map(str, parts))

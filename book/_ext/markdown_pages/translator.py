@@ -22,7 +22,9 @@ from sphinx_markdown_builder.translator import MarkdownTranslator
 PARAGRAPH = SubContextParams(2, 2)
 # Markdown has these of its own; a fold stays HTML, and of other elements the words are kept.
 OWN_MARKS = (("</?strong>", "**"), ("</?code>", "`"), ("</p>", "\n\n"))
-OTHER_TAGS = re.compile(r"<(?!/?(?:details|summary)\b)[^>]*>")
+OTHER_TAGS = re.compile(r"<(?!/?(?:details|summary|code)\b)[^>]*>")
+SUMMARY = re.compile(r"<summary>.*?</summary>", re.DOTALL)
+MARKED_CODE = re.compile(r"`([^`]*)`")
 TEXT = ("myst-ansi", "none")  # the languages of what a cell prints
 
 
@@ -75,6 +77,13 @@ class PageTranslator(MarkdownTranslator):
         words = re.sub(r"([\[\]])", r"\\\1", " ".join(node["alt"].split()))
         self.paragraph(f"![{words}]({urljoin(self.address, node['uri'])})")
 
+    def visit_drawing(self, node: nodes.Element) -> None:
+        told = f"*Drawing: {escape_markdown_chars(' '.join(node['alt'].split()))}*"
+        leads = ", ".join(
+            f"[{words}]({urljoin(self.address, place)})" for words, place in node["leads"].items()
+        )
+        self.paragraph(f"{told} Its pieces lead to {leads}." if leads else told)
+
     def visit_static_widget(self, node: nodes.Element) -> None:
         page = f"[the page]({self.address})"
         self.add(f"On {page} this is an explorer. Its first picture:", prefix_eol=2, suffix_eol=2)
@@ -109,6 +118,8 @@ class PageTranslator(MarkdownTranslator):
         text = node.astext()
         for tag, mark in OWN_MARKS:
             text = re.sub(tag, mark, text)
+        # Markdown's own marks would stand in a summary as they are.
+        text = SUMMARY.sub(lambda found: MARKED_CODE.sub(r"<code>\1</code>", found[0]), text)
         self.paragraph(unescape(OTHER_TAGS.sub("", text)).strip())
 
     def visit_table(self, node: nodes.table) -> None:

@@ -51,9 +51,9 @@ def introduce(app: Sphinx, pagename: str, templatename: str, context: dict, doct
 
 
 def explorer_picture(doctree: nodes.document) -> nodes.image | None:
-    for widget in doctree.findall(lambda node: node.tagname == "static_widget"):
-        return next(widget.findall(nodes.image))
-    return None
+    """That of the first explorer with one: the still of another is a drawing, which is no file."""
+    widgets = doctree.findall(lambda node: node.tagname == "static_widget")
+    return next((picture for each in widgets for picture in each.findall(nodes.image)), None)
 
 
 def remove_cards(app: Sphinx, exception: Exception | None) -> None:

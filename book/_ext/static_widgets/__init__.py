@@ -10,6 +10,7 @@ names the notebook and the cell.
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from html import escape
 from pathlib import Path
@@ -33,6 +34,9 @@ TRAITS = {
     "VBoxModel": ("children",),
     "LinkModel": ("source", "target"),
 }
+# The empty line after a module of an explorer's text, in which each module is a function that is
+# called at once. What views share, which is most of them, the page then has once.
+BETWEEN = re.compile(r"(?<=^\}\)\(\);\n)\n", re.MULTILINE)
 APPEARANCE = ("layout", "style")  # the book's stylesheet decides how a control looks
 
 
@@ -55,14 +59,14 @@ def replace_widgets(app: Sphinx, doctree: nodes.document) -> None:
         models = reachable_models(model_id, saved, output.place)
         slimmed = {key: slim(saved[key], sources) for key in models}
         output.bundle.replace_self(widget_node(output, model_id, slimmed))
-    # The modules and stylesheets of the anywidgets, each one once however many views share it.
+    # Modules and stylesheets of the anywidgets, each one once however many views share it.
     doctree["widget_sources"] = sources
     # myst-nb would add the notebook's whole state to the page, and its own scripts.
     NbMetadataCollector.get_doc_data(app.env)[app.env.docname].pop("js_files", None)
 
 
 def widget_node(output: Output, root: str, models: dict) -> static_widget:
-    picture = part(output.bundle, "image/png")
+    picture = part(output.bundle, "image/png") or part(output.bundle, "image/svg+xml")
     if picture is None:
         raise ExtensionError(
             f"{output.place}: the widget has no static picture. Add an image/png to its output: "
@@ -123,9 +127,7 @@ def slim(model: dict, sources: list[str]) -> dict:
         stored = {trait: value for trait, value in state.items() if not trait.startswith("_")}
         for trait in ("_esm", "_css"):
             if state.get(trait):
-                if state[trait] not in sources:
-                    sources.append(state[trait])
-                stored[trait] = sources.index(state[trait])
+                stored[trait] = [place_of(text, sources) for text in BETWEEN.split(state[trait])]
     else:
         stored = {
             key: state[key] for key in TRAITS[model["model_name"]] if state.get(key) is not None
@@ -138,6 +140,12 @@ def slim(model: dict, sources: list[str]) -> dict:
             {"path": buffer["path"], "data": buffer["data"]} for buffer in model["buffers"]
         ]
     return slimmed
+
+
+def place_of(text: str, sources: list[str]) -> int:
+    if text not in sources:
+        sources.append(text)
+    return sources.index(text)
 
 
 def visit_static_widget(self, node: static_widget) -> None:

@@ -8,6 +8,7 @@ from attention.drawings.clock_hands import clock_hands
 from attention.drawings.cut_into_heads import cut_into_heads
 from attention.drawings.drawing import Drawing
 from attention.drawings.heads_add import heads_add
+from attention.drawings.ladder import ladder
 from attention.drawings.listening import listening
 from attention.drawings.logit_by_head import logit_by_head
 from attention.drawings.mask_after_softmax import mask_after_softmax
@@ -31,6 +32,7 @@ __all__ = [
     "clock_hands",
     "cut_into_heads",
     "heads_add",
+    "ladder",
     "listening",
     "logit_by_head",
     "mask_after_softmax",

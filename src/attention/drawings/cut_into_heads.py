@@ -32,9 +32,9 @@ def cut_into_heads(
     largest = float(q.abs().max())
 
     def paint(canvas: Canvas) -> Real:
-        wide, high = cell = (28, 20) if canvas.narrow else (29, 22)
+        wide, high = cell = (30, 20) if canvas.narrow else (31, 22)
         look = {"cell": cell, "largest": largest, "digits": 1}
-        left, top = 64, 46
+        left, top = 56, 46
 
         def outline(x: Real, y: Real, columns: int) -> None:
             place = x - 1, y + lit * high - 1, columns * wide + 1, high + 1

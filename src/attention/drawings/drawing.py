@@ -281,7 +281,8 @@ class Canvas:
             rows: their labels.
             columns: theirs.
             largest: the size that is darkest; the largest in the tensor unless given.
-            digits: of each number behind the point; None for no numbers.
+            digits: of each number behind the point, fewer where they do not fit; None for no
+                numbers.
         """
         wide, high = cell
         largest = largest or float(tensor.abs().max()) or 1.0
@@ -299,7 +300,7 @@ class Canvas:
                     )
         for r, row in enumerate(tensor.tolist() if digits is not None else []):
             for c, value in enumerate(row):
-                number = f"{value:z.{digits}f}".replace("-", "−")
+                number = fitting(value, digits, wide)
                 self.text(x + (c + 0.5) * wide, y + r * high + high / 2 + 4, number, size=11)
         for r, words in enumerate(rows):
             self.text(x - 6, y + r * high + high / 2 + 4, words, size=12, anchor="end")
@@ -469,6 +470,14 @@ class Canvas:
         """Draw the sign of a mistake, with its number where there are several."""
         self.add(drawsvg.Circle(tenth(x), tenth(y), 8.5, **classes("mistake fill")))
         self.text(x, y + 4, str(number), "on-mistake bold", size=11)
+
+
+def fitting(value: float, digits: int, wide: Real) -> str:
+    """A number of size 11 with so many digits behind the point, or with fewer, so that it fits."""
+    number = f"{value:z.{digits}f}".replace("-", "−")
+    # A digit is 7 wide in the widest of the usual fonts, a point 3.5 and a minus 9.2.
+    needed = 7 * len(number) - 3.5 * ("." in number) + 2.2 * ("−" in number)
+    return number if needed <= wide or not digits else fitting(value, digits - 1, wide)
 
 
 def classes(look: str) -> dict[str, str]:

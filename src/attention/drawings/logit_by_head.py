@@ -31,7 +31,7 @@ def logit_by_head(
     looks = [f"head-{r}" for r in range(n_heads)] + ["x"]
 
     def paint(canvas: Canvas) -> Real:
-        start, line = (6, 62) if canvas.narrow else (150, 42)
+        start, line = (6, 62) if canvas.narrow else (168, 42)
         unit = (canvas.width - start - 60) / float(parts.clamp(min=0).sum(dim=1).max())
         y = 36 if canvas.narrow else 14
         for (verb, question, word), (name, row) in zip(answers, values.items(), strict=True):
@@ -45,7 +45,7 @@ def logit_by_head(
                 full = f"head {r} {value:.2f}"
                 if r < n_heads:
                     words = full if box.width > 7.5 * len(full) else f"{value:.2f}"
-                    if box.width > 5.4 * len(words):
+                    if box.width > 6.8 * len(words):
                         canvas.text(box.middle[0], y + 16, words, size=12)
             end = max(box.right for box in boxes)
             canvas.text(end + 6, y + 17, f"{float(row.sum()):.2f}", "bold", anchor="start")

@@ -35,7 +35,7 @@ def mask_after_softmax(
     first, late = (float(top / below.sum()) for below in (allowed, powers))
 
     def paint(canvas: Canvas) -> Real:
-        start, high = (8, 112) if canvas.narrow else (164, 96)
+        start, high = (8, 112) if canvas.narrow else (184, 96)
         room = canvas.width - start - (74 if canvas.narrow else 110)
         unit = room / float(powers.sum())
         y = 30 if canvas.narrow else 14

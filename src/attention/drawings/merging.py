@@ -28,12 +28,12 @@ def merging(shape: tuple[int, int, int], tokens: Sequence[str]) -> dict[str, Dra
         tokens: of the queries.
 
     Returns:
-        The drawings by step.
+        The drawings by step, for `steps_explorer`.
 
     Example:
         >>> from attention.drawings import merging
         >>> list(merging((2, 2, 2), ["birds", "sing"]))
-        ['1: head after head', '2: transpose', '3: copy and view']
+        ['1: heads', '2: transpose', '3: copy']
     """
     n_heads, seq, d_key = shape
     head_of, token_of = names(*shape)
@@ -44,7 +44,7 @@ def merging(shape: tuple[int, int, int], tokens: Sequence[str]) -> dict[str, Dra
     def step(title: str, size: str, by_head: bool, gap: Real, line: tuple, below: str) -> Drawing:
         def paint(canvas: Canvas) -> Real:
             cell = (24, 22) if canvas.narrow else (30, 24)
-            canvas.text(6, 18, title, "bold", size=14, anchor="start")
+            canvas.text(6, 18, title, "bold", size=12 if canvas.narrow else 14, anchor="start")
             canvas.text(6, 36, size, "quiet", size=12, anchor="start")
             x, y = (50, 66) if canvas.narrow else (160, 66)
             apart = 0 if by_head else 6  # a token has a row of its own now
@@ -68,11 +68,11 @@ def merging(shape: tuple[int, int, int], tokens: Sequence[str]) -> dict[str, Dra
             f"head {h} of “{tokens[t]}”"
             for h, t in list(zip(*(part.tolist() for part in line), strict=True))[::d_key][:3]
         )
-        alt = f"{title}, {size}. {below} {order}, and so on."
+        alt = f"{title[0].upper()}{title[1:]}, {size}. {below} {order}, and so on."
         return Drawing(paint, alt, {**kept, "memory": line[1] + 1})
 
     return {
-        "1: head after head": step(
+        "1: heads": step(
             "each head has a block of rows",
             f"(heads, query, d_key) = ({n_heads}, {seq}, {d_key})",
             True,
@@ -81,20 +81,20 @@ def merging(shape: tuple[int, int, int], tokens: Sequence[str]) -> dict[str, Dra
             "In memory, head after head:",
         ),
         "2: transpose": step(
-            "transpose: a token's heads stand in one line",
+            "transpose: a token’s heads in one line",
             f"(query, heads, d_key) = ({seq}, {n_heads}, {d_key})",
             False,
             14,
             memory,
-            "In memory, as before: no number has moved.",
+            "In memory no number has moved:",
         ),
-        "3: copy and view": step(
+        "3: copy": step(
             "copy, then view: one row for each token",
             f"(query, d_model) = ({seq}, {n_heads * d_key})",
             False,
             0,
             copied,
-            "In memory, token after token: copied.",
+            "In memory, copied token after token:",
         ),
     }
 

@@ -8,7 +8,7 @@ import torch
 
 from attention.drawings.drawing import Box, Canvas, Drawing, point
 from attention.example import running_example
-from attention.trained.who_and_whom import find_verb, load
+from attention.trained.who_and_whom import find_verbs, load
 
 UNIT = 5  # of a cell: X of the running example is 6 by 8
 ABOVE, BELOW, PITCH = 36, 70, 126  # of a line of the map, from the middle of its boxes
@@ -47,7 +47,7 @@ def pieces() -> list[Piece]:
     tokens = example.tokens[SENTENCE]
     asked = [" ".join(tokens[at : at + 2]) for at in range(0, seq, 2)]
     answer = load(d_model, n_heads)(
-        example.token_ids[SENTENCE : SENTENCE + 1], torch.tensor([find_verb(tokens)])
+        example.token_ids[SENTENCE : SENTENCE + 1], torch.tensor(find_verbs(tokens))
     )
     best = [answer.who.argmax().item(), answer.whom.argmax().item()]
     who, whom = example.vocabulary.decode(best)
@@ -145,7 +145,7 @@ def paint_piece(canvas: Canvas, piece: Piece, x: Real, y: Real, lit: int | None)
             # All of it can be pointed at, what lies between its words too.
             canvas.rectangle(x - 32, y - ABOVE, 64, ABOVE + BELOW, "ground")
             box = (
-                paint_words(canvas, piece, x, y, "bold" if is_lit else "")
+                paint_words(canvas, piece, x, y)
                 if piece.words
                 else paint_tensor(canvas, piece, x, y, look)
             )
@@ -162,11 +162,11 @@ def paint_piece(canvas: Canvas, piece: Piece, x: Real, y: Real, lit: int | None)
     return Box(box.x - left, y - ABOVE, box.width + left, ABOVE + BELOW)
 
 
-def paint_words(canvas: Canvas, piece: Piece, x: Real, y: Real, look: str) -> Box:
+def paint_words(canvas: Canvas, piece: Piece, x: Real, y: Real) -> Box:
     high = 15 * len(piece.words)
     for nth, words in enumerate(piece.words):
         line = y - high / 2 + 11 + 15 * nth
-        canvas.text(x, line, words, look, size=12)
+        canvas.text(x, line, words, size=12)
     wide = 6.5 * max(map(len, piece.words))
     return Box(x - wide / 2, y - high / 2, wide, high)
 

@@ -42,36 +42,44 @@ def query_and_keys(
         "keys": torch.stack((along, aside), dim=-1),
     }
     scores = (keys @ query).tolist()
-    behind = max(-float(along.min()), 0)
+    highest = float(aside.max())
+    behind, ahead = max(-float(along.min()), 0), max(float(along.max()), float(length))
 
     def paint(canvas: Canvas) -> Real:
-        room = 24 if canvas.narrow else 60
-        unit = (canvas.width - 2 * room) / (behind + float(length))
-        above = float(aside.max()) * unit
+        room, words_wide = (24, 148) if canvas.narrow else (60, 210)
+        across = (canvas.width - room - words_wide) / (behind + ahead)
+        unit = min(across, 190 / highest) if highest else across
+        above = highest * unit
         x, y = room + behind * unit, 26 + above
         canvas.vectors("query", [(x, y)], values["query"], "q", unit=unit, width=4)
         canvas.vectors("keys", [(x, y)] * len(keys), values["keys"], "k", unit=unit, width=3)
-        tip = x + float(length) * unit
-        canvas.text(tip, y - 12, f"query of {asker}", "q of bold", anchor="end")
+        canvas.text(x, y + 18, f"query of {asker}", "q of bold", anchor="start")
         ends = values["keys"].tolist()
         for nth, (token, score, (reach, off)) in enumerate(zip(tokens, scores, ends, strict=True)):
             end, top = x + reach * unit, y - off * unit
             canvas.path(f"M{point(end, top + 4)}V{y:.1f}", "cut")
             canvas.text(max(end, 46), top - 8, f"key of {token}", "k of bold")
-            bar = y + 16 + 24 * nth
+            bar = y + 36 + 24 * nth
             canvas.path(f"M{point(x, bar)}H{tenth(end)}", "scores stroke", stroke_width=6)
-            way = " points along" if score > 0 else " points away"
             number = f"{score:.2f}".replace("-", "−")
-            words = f"{token}{'' if canvas.narrow else way}: score {number}"
+            way = "" if canvas.narrow else f" points {direction(reach, off)}"
+            words = f"{token}{way}: score {number}"
             right = x + max(float(along.max()), 0) * unit + 12
             canvas.text(right, bar + 5, words, "scores of bold", anchor="start")
-        return y + 16 + 24 * len(keys)
+        return y + 36 + 24 * len(keys)
 
     told = " ".join(
-        f"The key of {token} {'points along it' if score > 0 else 'points away from it'}: it "
-        f"goes {abs(reach):.2f} {'forwards' if reach > 0 else 'backwards'} along the query, and "
-        f"times the query's length that is its score, {score:.2f}."
-        for token, score, reach in zip(tokens, scores, along.tolist(), strict=True)
+        f"The key of {token} points {direction(reach, off)}: it goes {abs(reach):.2f} "
+        f"{'forwards' if reach > 0 else 'backwards'} along the query, and times the query's "
+        f"length that is its score, {score:.2f}."
+        for token, score, (reach, off) in zip(tokens, scores, values["keys"].tolist(), strict=True)
     )
     alt = f"The query of {asker} is an arrow to the right, {float(length):.2f} long. {told}"
     return Drawing(paint, alt, values)
+
+
+def direction(along: Real, aside: Real) -> str:
+    """Where a key points, seen from the query."""
+    if abs(along) < aside:
+        return "aside"
+    return "along" if along > 0 else "away"

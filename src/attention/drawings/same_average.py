@@ -42,11 +42,11 @@ def same_average(
     largest = max(float(value.abs().max()) for value in values.values())
 
     def paint(canvas: Canvas) -> Real:
-        cell = 27 if canvas.narrow else 26
+        cell = 30 if canvas.narrow else 29
         boxes: list[Box] = []
         for nth, which in enumerate(("first", "second")):
             is_right = nth == 1 and not canvas.narrow
-            x = canvas.width - 84 - cell * words.shape[1] if is_right else 84
+            x = canvas.width - 72 - cell * words.shape[1] if is_right else 72
             y = 32 + (208 if canvas.narrow else 0) * nth
             canvas.text(x + cell * words.shape[1] / 2, y - 12, sentences[nth], "bold", size=13)
             box = canvas.matrix(

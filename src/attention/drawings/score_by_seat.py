@@ -1,4 +1,4 @@
-"""What a head looks for: the score of a noun and of another word in each seat."""
+"""What a head looks for: the score of a noun and of another word in each seat, verb by verb."""
 
 from collections.abc import Sequence
 from numbers import Real
@@ -8,108 +8,95 @@ from torch import Tensor
 
 from attention.drawings.drawing import Canvas, Drawing, point
 
+HIGH = 110  # of the tallest panel of a head
+
 
 def score_by_seat(
     scores: Float[Tensor, "asker heads word seat"],
     words: Sequence[str],
-    askers: Sequence[str],
+    askers: Sequence[tuple[str, int]],
     answers: Sequence[tuple[str, Sequence[int]]],
 ) -> Drawing:
-    """Draw for each head the score of two words in each seat, asked from two seats.
+    """Draw, in a panel for each head and each verb that asks, the score of two words in each seat.
 
     Args:
         scores: (asker, heads, word, seat).
         words: two; the first is a noun.
-        askers: two; what asks.
-        answers: for each head, what stands in the seats that are shaded, and these seats.
+        askers: each verb that asks, and its seat.
+        answers: for each head, what it answers, and how many seats after the verb the noun stands
+            that is the answer (before it: below zero).
 
     Example:
         >>> import torch
         >>> from attention.drawings import score_by_seat
-        >>> scores = torch.ones(2, 1, 2, 3)
-        >>> score_by_seat(scores, ["cat", "the"], ["saw", "bit"], [("who", [1])])
-        Drawing of head 0, cat, saw (3,), head 0, the, saw (3,), head 0, cat, bit (3,), \
-head 0, the, bit (3,)
+        >>> scores = torch.ones(2, 1, 2, 6)
+        >>> score_by_seat(scores, ["cat", "the"], [("saw", 2), ("bit", 4)], [("who", [-1])])
+        Drawing of head 0, saw, cat (6,), head 0, saw, the (6,), head 0, bit, cat (6,), \
+head 0, bit, the (6,)
     """
-    _, n_heads, _, n_seats = scores.shape
+    n_askers, n_heads, _, n_seats = scores.shape
     values = {
-        f"head {h}, {word}, {asker}": scores[a, h, w]
+        f"head {h}, {asker}, {word}": scores[a, h, w]
         for h in range(n_heads)
-        for a, asker in enumerate(askers)
+        for a, (asker, _) in enumerate(askers)
         for w, word in enumerate(words)
     }
-    high, low = float(scores.max()), min(0.0, float(scores.min()))
+    highs = scores.amax(dim=(-2, -1)).clamp(min=0).tolist()  # (asker, heads), the line of 0 within
+    lows = scores.amin(dim=(-2, -1)).clamp(max=0).tolist()
 
     def paint(canvas: Canvas) -> Real:
-        unit = 170 / (high - low)
-        share = canvas.width if canvas.narrow else canvas.width / 2
-        top = 58
-        for h, (answer, seats) in enumerate(answers):
-            left = 34 if canvas.narrow else 34 + share * h
-            above = top + (270 * h if canvas.narrow else 0)
-            step = (share - 80) / (n_seats - 1)
-            xs = [left + step * seat for seat in range(n_seats)]
-            zero = above + unit * high
-            canvas.text(
-                left - 24, above - 40, f"scores of head {h}", f"head-{h} of bold", anchor="start"
-            )
-            first, last = xs[min(seats)] - step * 0.45, xs[max(seats)] + step * 0.45
-            place = first, above - 12, last - first, unit * (high - low) + 20
-            canvas.rectangle(*place, f"head-{h} fill", fill_opacity=0.12)
-            canvas.text((first + last) / 2, above - 18, answer, f"head-{h} of", size=12)
-            canvas.path(f"M{point(xs[0] - 8, zero)}H{xs[-1] + 8:g}", "edge")
-            canvas.text(xs[0] - 12, zero + 4, "0", "quiet", size=11, anchor="end")
-            for w, word in enumerate(words):
-                look = "quiet" if w else f"head-{h}"
-                line = scores[0, h, w].tolist()
-                d = "L".join(point(x, zero - unit * y) for x, y in zip(xs, line, strict=True))
-                canvas.path(f"M{d}", "edge" if w else f"{look} stroke", stroke_width=1.5)
-                for a, asker in enumerate(askers):
-                    ring = (
-                        f"{'x' if w else look} stroke"
-                        if a
-                        else f"{'quiet' if w else look + ' fill'}"
-                    )
-                    name = f"head {h}, {word}, {asker}"
-                    dots = name, xs, zero, scores[a, h, w].tolist(), ring
-                    canvas.points(*dots, unit=unit, radius=6.5 if a else 3.5)
-                y = zero - unit * line[-1] + 4
-                canvas.text(
-                    xs[-1] + 12,
-                    y,
-                    word,
-                    "quiet" if w else f"{look} of bold",
-                    size=12,
-                    anchor="start",
-                )
-            bottom = above + unit * (high - low) + 24
-            for seat, x in enumerate(xs):
-                canvas.text(x, bottom, str(seat), "quiet", size=11)
-            canvas.text(xs[-1] + 12, bottom, "seat", "quiet", size=11, anchor="start")
-        y = bottom + 26
-        for a, asker in enumerate(askers):
-            x = 20 if canvas.narrow else 34 + share * a
-            at = y + (20 * a if canvas.narrow else 0)
-            canvas.path(circle(x, at - 4, 6.5 if a else 3.5), "x stroke" if a else "x fill")
-            canvas.text(x + 12, at, asker, size=12, anchor="start")
-        return at + 10
+        across = 1 if canvas.narrow else n_askers
+        share = canvas.width / across
+        step = (share - 84) / (n_seats - 1)
+        for h, (answer, offsets) in enumerate(answers):
+            # One scale for a head's panels: its hills can be compared.
+            unit = HIGH / max(highs[a][h] - lows[a][h] for a in range(n_askers))
+            for a, (asker, seat) in enumerate(askers):
+                column, row = (0, n_askers * h + a) if canvas.narrow else (a, h)
+                left, top = 34 + share * column, 60 + (HIGH + 118) * row
+                xs = [left + step * nth for nth in range(n_seats)]
+                zero, bottom = top + unit * highs[a][h], top + HIGH + 26
+                title = f"head {h}, “{asker}” asks"
+                canvas.text(left - 24, top - 34, title, f"head-{h} of bold", anchor="start")
+                first, last = (xs[seat + end(offsets)] for end in (min, max))
+                band = first - step * 0.45, top - 12, last - first + step * 0.9, HIGH + 22
+                canvas.rectangle(*band, f"head-{h} fill", fill_opacity=0.12)
+                canvas.text((first + last) / 2, top - 16, answer, f"head-{h} of bold", size=12)
+                canvas.path(f"M{point(xs[0] - 8, zero)}H{xs[-1] + 8:g}", "edge")
+                canvas.text(xs[0] - 12, zero + 4, "0", "quiet", size=11, anchor="end")
+                for w, word in enumerate(words):
+                    line = scores[a, h, w].tolist()
+                    look = "quiet" if w else f"head-{h}"
+                    heights = zip(xs, line, strict=True)
+                    d = "L".join(point(x, zero - unit * y) for x, y in heights)
+                    canvas.path(f"M{d}", "edge" if w else f"{look} stroke", stroke_width=1.5)
+                    name = f"head {h}, {asker}, {word}"
+                    dots = look if w else f"{look} fill"
+                    canvas.points(name, xs, zero, line, dots, unit=unit, radius=2.5 if w else 4)
+                    place = xs[-1] + 12, zero - unit * line[-1] + 4
+                    of = look if w else f"{look} of bold"
+                    canvas.text(*place, word, of, size=12, anchor="start")
+                for nth, x in enumerate(xs):
+                    canvas.text(x, bottom, str(nth), "" if nth == seat else "quiet", size=11)
+                canvas.text(xs[-1] + 12, bottom, "seat", "quiet", size=11, anchor="start")
+                canvas.text(xs[seat], bottom + 16, asker, "bold", size=12)
+        return bottom + 26
 
     told = []
-    for h, (answer, seats) in enumerate(answers):
-        best = ", ".join(f"{scores[0, h, 0, seat]:.1f}" for seat in seats).replace("-", "−")
-        other = f"{scores[:, h, 1].max():.1f}".replace("-", "−")
-        told.append(
-            f"Head {h}: where {answer.lower()}, seats {', '.join(map(str, seats))}, “{words[0]}” "
-            f"scores {best}; “{words[1]}” nowhere more than {other}."
-        )
+    for h, (answer, offsets) in enumerate(answers):
+        for a, (asker, seat) in enumerate(askers):
+            there = [
+                " and ".join(f"{scores[a, h, w, seat + off]:.1f}" for off in offsets)
+                for w in range(len(words))
+            ]
+            seats = " and ".join(str(seat + off) for off in offsets)
+            told.append(
+                f"Head {h}, “{asker}” asks from seat {seat}: where {answer} stands, seat {seats}, "
+                f"“{words[0]}” scores {there[0]} and “{words[1]}” {there[1]}."
+            )
     alt = (
-        f"The score of “{words[0]}” and of “{words[1]}” in seats 0 to {n_seats - 1}. "
-        f"{' '.join(told)} A dot: {askers[0]}; a ring: {askers[1]}. "
-        f"They differ by {(scores[0] - scores[1]).abs().max():.1f} at most."
-    )
+        f"A panel for each head and each verb that asks: the scores of “{words[0]}” and of "
+        f"“{words[1]}” in seats 0 to {n_seats - 1}, two lines of one shape, that of "
+        f"“{words[1]}” lower. {' '.join(told)}"
+    ).replace(" -", " −")
     return Drawing(paint, alt, values)
-
-
-def circle(x: Real, y: Real, radius: Real) -> str:
-    half = f"a{radius},{radius} 0 1 0"
-    return f"M{point(x - radius, y)}{half} {2 * radius},0{half} {-2 * radius},0"

@@ -33,7 +33,7 @@ def softmax_steps(scores: Float[Tensor, " key"], labels: Sequence[str]) -> dict[
         ("shares", "weights", ("each divided by the sum,", f"{total}: together 1")),
     )
     told = "; ".join(
-        f"{title}: {', '.join(f'{value:.2f}' for value in values[name].tolist())}"
+        f"{title} {', '.join(f'{value:.2f}' for value in values[name].tolist())}"
         for name, (title, *_) in zip(values, panels, strict=True)
     )
 
@@ -58,7 +58,7 @@ def softmax_steps(scores: Float[Tensor, " key"], labels: Sequence[str]) -> dict[
                     canvas.arrow(tenth(x - 14), line - tall / 2, x + 14, line - tall / 2)
             return line + 60
 
-        alt = f"Softmax of {len(scores)} scores, lit: {panels[lit][0]}. {told}."
+        alt = f"Softmax of {len(scores)} scores: {told}. Lit: {panels[lit][0]}."
         return Drawing(paint, alt, values)
 
     return {name: draw(nth) for nth, name in enumerate(values)}

@@ -58,10 +58,10 @@ def two_stories(
                 canvas.flows(f"{question} {nth}", answers, arcs, "output", widest=10)
                 for x, share_of in zip(middles, answers, strict=True):
                     if share_of > 0.02:
+                        # Beside the first or the last word it would stand outside.
+                        at = min(max(x, left + 40), left + share - 40), foot + up * (height + 4) + 5
                         said = f"{question} {share_of:.2f}"
-                        canvas.text(
-                            x, foot + up * (height + 4) + 5, said, "output of bold", size=12
-                        )
+                        canvas.text(*at, said, "output of bold", size=12)
         return tall * math.ceil(len(stories) / across)
 
     told = []

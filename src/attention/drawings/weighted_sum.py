@@ -50,7 +50,7 @@ def weighted_sum(
         names = [] if canvas.narrow else tokens
         box = canvas.matrix("values", x, y, values, "v", rows=names, **look)
         before, paths = 0.0, []
-        place = (x, box.bottom + 62) if canvas.narrow else (canvas.width - 8 - cell[0] * across,)
+        place = (x, box.bottom + 34) if canvas.narrow else (canvas.width - 8 - cell[0] * across,)
         if not canvas.narrow:
             place = (*place, y + (box.height - GAP) / 2)
         for r, weight in enumerate(weights.tolist()):
@@ -76,7 +76,11 @@ def weighted_sum(
         row_look = {**look, "cell": (cell[0], GAP)}
         sum_box = canvas.matrix("sum", *place, total[None], "v", **row_look)
         title = f"what “{tokens[query]}” gets{whose}"
-        canvas.text(place[0], place[1] - 10, title, "v of bold", anchor="start")
+        if canvas.narrow:
+            # Above the row the flows would cross it.
+            canvas.text(x, sum_box.bottom + 20, title, "v of bold", anchor="start")
+            return sum_box.bottom + 30
+        canvas.text(sum_box.right, place[1] - 10, title, "v of bold", anchor="end")
         return max(box.bottom, sum_box.bottom) + 12
 
     parts = ", ".join(

@@ -39,9 +39,9 @@ def word_and_place(
     largest = max(float(value.abs().max()) for value in values.values())
 
     def paint(canvas: Canvas) -> Real:
-        left = 74
+        left = 80
         high = 26
-        wide = (canvas.width - left - 8) / words.shape[1]
+        wide = (canvas.width - left - 4) / words.shape[1]
         if not canvas.narrow:
             wide = min(wide, 68)
         block = 3 * high + 44
@@ -50,15 +50,17 @@ def word_and_place(
             word = f"“{tokens[pos]}”"
             lines = [("word", word, ""), ("place", f"place {pos}", "+"), ("X", f"X row {pos}", "=")]
             if nth and torch.allclose(words[pos], words[positions[0]]):
-                told = "the same word, another place: another row"
+                told = "the same word, another place" + ("" if canvas.narrow else ": another row")
                 canvas.text(left, top - 9, told, "bold", size=12, anchor="start")
             for row, (kind, label, sign) in enumerate(lines):
                 y = top + row * high + (8 if kind == "X" else 0)
                 name = f"{kind} {pos}"
-                canvas.matrix(name, left, y, values[name], cell=(wide, high - 4), largest=largest)
-                look = "bold" if kind == "X" else ""
-                canvas.text(left - 8, y + 15, label, look, size=12, anchor="end")
-                canvas.text(6, y + 15, sign, "bold", size=14)
+                look = {"cell": (wide, high - 4), "largest": largest}
+                digits = 1 if canvas.narrow else 2
+                canvas.matrix(name, left, y, values[name], digits=digits, **look)
+                weight = "bold" if kind == "X" else ""
+                canvas.text(left - 8, y + 15, label, weight, size=12, anchor="end")
+                canvas.text(9, y + 15, sign, "bold", size=14)
             ruled = top + 2 * high + 2
             canvas.path(f"M{left},{ruled}h{round(wide * words.shape[1])}", "edge")
         return 8 + len(positions) * block - 28

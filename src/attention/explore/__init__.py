@@ -2,6 +2,7 @@
 
 from attention.explore.alignment import alignment_explorer
 from attention.explore.attention_graph import attention_graph_explorer
+from attention.explore.be_the_head import be_the_head_explorer
 from attention.explore.buckets import buckets_explorer
 from attention.explore.cache import cache_explorer
 from attention.explore.claims import claims_explorer
@@ -18,6 +19,7 @@ from attention.explore.positions import positions_explorer
 from attention.explore.projection import projection_explorer
 from attention.explore.scaling import scaling_explorer
 from attention.explore.splitting import splitting_explorer
+from attention.explore.steps import steps_explorer
 from attention.explore.tiles import tiles_explorer
 from attention.explore.training import training_explorer
 from attention.explore.who_and_whom import who_and_whom_explorer

@@ -1,10 +1,11 @@
-// What the trained model answers at a sentence's verb, and arcs from a token to what heads look at.
+// What the trained model answers at a verb of a sentence, and arcs from a token to what heads look
+// at. Of two verbs the reader chooses the one that asks.
 
 import { answer, answers, knownAs } from "./answers.js";
 import { embed, linear, maskedSoftmax, mergeHeads } from "./attention.js";
 import { multiHeadAttention, paddingMask } from "./attention.js";
 import { number } from "./format.js";
-import { element, path, svg, text } from "./markup.js";
+import { element, escapeHtml, path, svg, text } from "./markup.js";
 import { argmax, filled, range, Tensor } from "./tensor.js";
 
 const DASHES = ["", "8 4", "2 3", "10 3 2 3", "14 4", "5 2", "1 4", "8 3 2 3 2 3"];
@@ -12,12 +13,14 @@ const LEAST = 0.05; // a weight below it is not drawn
 const GAP = 15; // between the words of a line
 const HIGHEST = 86; // of an arc over a line
 
-// The verb, the weights and the two answers; heads in `off` are switched off.
-export function answered({ tokens, ids }, model, verbs, off = new Set()) {
+// The verb that asks, the weights and the two answers. It is the word at `asking` where that is a
+// verb, else the first verb; heads in `off` are switched off.
+export function answered({ tokens, ids }, model, verbs, { asking, off = new Set() } = {}) {
   const x = embed(ids, model.table);
   const { heads, weights } = multiHeadAttention(x, model, paddingMask(tokens));
   const output = linear(mergeHeads(switchedOff(heads, off)), model.w_o, model.b_o);
-  const verb = tokens.findIndex((token) => verbs.includes(token));
+  const places = verbPlaces(tokens, verbs);
+  const verb = places.includes(asking) ? asking : (places[0] ?? -1);
   const width = output.shape[1];
   const row = filled(1, width, (_, c) => output.data[Math.max(verb, 0) * width + c]);
   const [who, whom] = ["who", "whom"].map((question) => {
@@ -25,6 +28,27 @@ export function answered({ tokens, ids }, model, verbs, off = new Set()) {
     return maskedSoftmax(new Tensor([1, ...logits.shape], logits.data)).at(0).at(0);
   });
   return { tokens, verb, weights, who, whom };
+}
+
+function verbPlaces(tokens, verbs) {
+  return range(tokens.length).filter((place) => verbs.includes(tokens[place]));
+}
+
+// A button for each verb of a sentence with several: it asks next.
+export function verbButtons({ tokens, verb, verbs }) {
+  const places = verbPlaces(tokens, verbs);
+  if (places.length < 2) return "";
+  const buttons = places.map((place) => {
+    const state = { "aria-pressed": String(place === verb), "data-act": `ask ${place}` };
+    return element("button", { type: "button", ...state }, escapeHtml(tokens[place]));
+  });
+  const group = { role: "group", "aria-label": "The verb that asks" };
+  return element("p", { class: "asking", ...group }, element("span", {}, "asks:"), buttons);
+}
+
+// What `verbButtons` and the verbs among the words do.
+export function ask(what, memory) {
+  memory.asking = +what.split(" ")[1];
 }
 
 // The results of heads (heads, seq, d_key), with zeros for those that are off.
@@ -94,7 +118,8 @@ export function apart(labels, wide, step) {
 // The words, in a line or, where that is too long, in a column, and an arc from the verb to every
 // word that a head looks at.
 export function arcsFromVerb(frame, available) {
-  const { tokens, verb } = frame;
+  const { tokens, verb, verbs } = frame;
+  const places = verbPlaces(tokens, verbs);
   const layout = layoutOf(tokens, verb, available);
   const { lying, at, base, side } = layout;
   const { arcs, labels } = verb < 0 ? { arcs: [], labels: [] } : arcsOver(frame, layout);
@@ -103,7 +128,13 @@ export function arcsFromVerb(frame, available) {
   const words = tokens.map((word, i) => {
     const look = `word${i === verb ? " verb" : ""}${lying ? "" : " row"}`;
     const [x, y] = lying ? [at(i), base + 16] : [side - 8, at(i) + 5];
-    return text({ class: look, "data-word": i }, x, y, word);
+    const asks = places.includes(i) && i !== verb && `ask ${i}`;
+    return text(
+      { class: asks ? `${look} other` : look, "data-word": i, "data-ask": asks },
+      x,
+      y,
+      word,
+    );
   });
   const from = verb < 0 ? "No verb" : `From “${tokens[verb]}”`;
   return svg(

@@ -8,6 +8,10 @@ const CLOSE = 1e-4; // frames are stored in float32
 
 const sizesOf = (at) => `${at.d_model},${at.n_heads ?? 2}`;
 
+// Controls that no stored frame is chosen by may enter the computation: then a stored frame says in
+// `setting` for which values of them it was computed, and the page computes every frame that it
+// shows.
+//
 // Returns a function of the reader's text and of what the view's buttons left in `memory`. It gives
 // the frame, where the controls stand (`at`), and what is to be said of the text (`notes`).
 export function currentFrame(model, view) {
@@ -43,16 +47,19 @@ export function currentFrame(model, view) {
   function ownFrame(tokens, at, memory) {
     const stored = unpacked(storedFrame(true), numbers);
     const weights = weightsOf(modelOf(at));
-    const make = (tokens, memory) =>
+    const make = (tokens, memory, at) =>
       compute({ tokens, ids: read(tokens) }, at, weights, { stored, read, memory });
     const choosing = controls.filter(({ name, frame }) => frame && name !== "sentence");
     const setting = choosing.map(({ name }) => at[name]).join();
     if (!proven.has(setting)) {
-      const off = difference(make(stored.keys ?? stored.tokens, {}), stored);
+      const off = difference(
+        make(stored.keys ?? stored.tokens, {}, { ...at, ...stored.setting }),
+        stored,
+      );
       if (!(off < CLOSE)) return { problem: differs(off) };
       proven.add(setting);
     }
-    return make(prepare(tokens), memory);
+    return make(prepare(tokens), memory, at);
   }
 
   return (text, memory) => {
@@ -62,7 +69,7 @@ export function currentFrame(model, view) {
     const stored = storedFrame();
     const tokens = kind ? split(text) : [];
     const unknown = [...new Set(tokens)].filter((token) => !vocabulary.includes(token));
-    if (stored.error || (!tokens.length && !act)) {
+    if (stored.error || (!tokens.length && !act && !stored.setting)) {
       return { frame: unpacked(stored, numbers), at, notes: "" };
     }
     if (tokens.length > longest) {

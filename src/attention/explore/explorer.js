@@ -24,15 +24,16 @@ let fields = 0; // numbers the text fields of a page, to tie each label to its f
 //   prepare   (tokens) => these and what is added to them
 //   note      (frame, at) => what the text lacks
 //   examples  texts to try
-//   act       (what, memory): a button of the picture (`data-act`) was pressed; `memory` is its to
-//             write into, and the frame is computed anew
+//   act       (what, memory): a button of the picture (`data-act`) was pressed, or a word was
+//             pointed at (`data-ask`); `memory` is its to write into, and the frame is made anew
 export function explorer(view) {
   return { render: ({ model, el }) => render(view, model, el) };
 }
 
 function render(view, model, el) {
-  const { status, draw, describe, act, examples = [] } = view;
+  const { status, draw, describe, act } = view;
   const title = model.get("title");
+  const examples = model.get("reads")?.examples ?? view.examples ?? [];
   el.classList.add("explorer-view");
   if (examples.length) el.classList.add("with-examples");
   el.innerHTML = skeleton(model.get("reads"), examples, title);
@@ -58,6 +59,7 @@ function render(view, model, el) {
     setText(readout, problem ? "" : howToRead(matrices));
     pointer.over(matrices);
     tables(matrices);
+    details.hidden = !problem && !matrices.length;
     picture.matrices = matrices;
   }
 
@@ -70,7 +72,9 @@ function render(view, model, el) {
   function showPicture() {
     pointer.clear();
     const active = picture.contains(document.activeElement) && document.activeElement.dataset.act;
-    const drawn = drawing(() => cursor(title) + draw(frame, at, Math.max(NARROWEST, width)));
+    const drawn = drawing(() => draw(frame, at, Math.max(NARROWEST, width)));
+    // What has no cells has nothing to read out by arrow keys.
+    if (drawn.matrices.length) drawn.html = cursor(title) + drawn.html;
     panels.show(drawn);
     if (active) picture.querySelector(`[data-act="${active}"]`)?.focus();
     return drawn.matrices;
@@ -80,6 +84,14 @@ function render(view, model, el) {
     const button = target.closest("[data-act]");
     if (!button) return;
     act(button.dataset.act, memory);
+    redraw();
+  });
+
+  // A word that asks when it is pointed at (`data-ask`); buttons do the same by keyboard.
+  picture.addEventListener("pointerover", ({ target }) => {
+    const word = target.closest("[data-ask]");
+    if (!word) return;
+    act(word.dataset.ask, memory);
     redraw();
   });
 
@@ -159,6 +171,7 @@ function nothingAt(at) {
 }
 
 function howToRead(matrices) {
+  if (!matrices.length) return "";
   const what = matrices.every(({ bars }) => bars) ? "bar" : "cell";
   const dash = matrices.some(({ dashes }) => dashes) ? " A dash is a negative number." : "";
   return `Point at a ${what}, tap it, or use the arrow keys.${dash}`;

@@ -33,6 +33,7 @@ class Reads(NamedTuple):
         placeholder: what stands in it while it is empty.
         vocabulary: the tokens, in the order of their ids. Without an <unk> others are refused.
         longest: how many tokens the model reads at most.
+        examples: texts to try; the view's own unless given.
     """
 
     kind: str
@@ -40,6 +41,7 @@ class Reads(NamedTuple):
     placeholder: str
     vocabulary: list[str]
     longest: int
+    examples: list[str] | None = None
 
 
 SENTENCE = Reads(

@@ -31,6 +31,7 @@ export default explorer({
       parameters: 3 * (d_model * d_model + bias * d_model),
       head_weights: d_model * d_key,
       head_parameters: 3 * (d_model * d_key + bias * d_key),
+      setting: { bias: at.bias },
     };
   },
 

@@ -4,14 +4,15 @@ from collections.abc import Sequence
 
 import torch
 from ipywidgets import Checkbox
-from torch.nn import functional as F
 
 from attention.example import SENTENCES
 from attention.explore.controls import D_MODELS, N_HEADS, sentence_menu, size_sliders
-from attention.explore.explorer import Explorer, Frame, explorer
+from attention.explore.explorer import Explorer, Frame, explorer, page_weights
 from attention.explore.trained_example import trained_example
 from attention.per_head import Head
 from attention.plots import Picture, plot_matrices
+from attention.trained import who_and_whom
+from attention.trained.who_and_whom import SIZES
 
 
 def projection_explorer(
@@ -33,27 +34,24 @@ def projection_explorer(
 
     """
 
-    def frame(sentence: int, d_model: int, n_heads: int, bias: bool) -> Frame:
+    def frame(sentence: int, d_model: int, n_heads: int) -> Frame:
+        """With the biases; without them it is computed on the page, which halves what is stored."""
         example = trained_example(d_model, n_heads, sentences)
         module = example.attention
         projections = {"q": module.w_q, "k": module.w_k, "v": module.w_v}
-        projected = {
-            name: F.linear(example.x[sentence], linear.weight, linear.bias if bias else None)
-            for name, linear in projections.items()
-        }
         with torch.device("meta"):  # it is counted, and holds no numbers
-            head = Head(d_model, module.d_key, bias=bias)
-        biases = {f"b_{name}": linear.bias[None] for name, linear in projections.items() if bias}
+            head = Head(d_model, module.d_key)
         return {
             "tokens": example.tokens[sentence],
             "x": example.x[sentence],
-            **projected,
-            **biases,
+            **{name: linear(example.x[sentence]) for name, linear in projections.items()},
+            **{f"b_{name}": linear.bias[None] for name, linear in projections.items()},
             "d_key": module.d_key,
             "weights": module.w_q.weight.numel(),
-            "parameters": 3 * (module.w_q.weight.numel() + bias * d_model),
+            "parameters": 3 * (module.w_q.weight.numel() + d_model),
             "head_weights": head.w_q.weight.numel(),
             "head_parameters": sum(p.numel() for p in head.parameters()),
+            "setting": {"bias": "on"},
         }
 
     def still(frame: Frame) -> Picture:
@@ -70,4 +68,14 @@ def projection_explorer(
         **size_sliders(d_models, n_heads),
         "bias": Checkbox(value=True, description="bias", indent=False),
     }
-    return explorer("projection", "X and its three projections", controls, frame, still)
+    models = {
+        f"{size[0]},{size[1]}": {
+            name: value
+            for name, value in page_weights(who_and_whom.load(*size)).items()
+            if not name.endswith("_o")  # the projection of the heads' outputs is not shown
+        }
+        for size in SIZES
+        if size[0] in d_models and size[1] in n_heads
+    }
+    title = "X and its three projections"
+    return explorer("projection", title, controls, frame, still, models=models)

@@ -1,7 +1,7 @@
 // The model as it learns: the loss and the share of right answers over the steps, what each head
 // gives to who and whom, and at the chosen step a sentence with its arcs, its answers and its maps.
 
-import { answered, answersAtVerb, arcsFromVerb } from "./arcs.js";
+import { answered, answersAtVerb, arcsFromVerb, ask, verbButtons } from "./arcs.js";
 import { Chart } from "./chart.js";
 import { explorer } from "./explorer.js";
 import { number, percent, thousands } from "./format.js";
@@ -15,10 +15,12 @@ const SENTENCES = 128; // of a step
 export default explorer({
   model: ({ seed, step }) => `${seed},${step}`,
 
-  compute(sentence, _at, model, { stored }) {
+  act: ask,
+
+  compute(sentence, _at, model, { stored, memory }) {
     const { verbs, vocabulary, right, roles, losses, steps, rights } = stored;
     const same = { verbs, vocabulary, right, roles, losses, steps, rights };
-    return { ...answered(sentence, model, verbs), ...same };
+    return { ...answered(sentence, model, verbs, memory), ...same };
   },
 
   status({ right, losses, steps }, at) {
@@ -26,7 +28,7 @@ export default explorer({
     const nth = Math.min(count - 1, Math.floor((at.step * count) / steps.at(-1)));
     return `step ${thousands(at.step)} · ${thousands(at.step * SENTENCES)} sentences seen` +
       ` · loss ${number(losses.data[nth])}` +
-      ` · both right on ${percent(right)} of 4,000 new sentences`;
+      ` · both right at ${percent(right)} of the verbs of 4,000 new sentences`;
   },
 
   draw(frame, at, available) {
@@ -51,6 +53,7 @@ export default explorer({
         panel("loss: the line falls; both right: the dots rise", curve(frame, +at.step, wide)),
         panel("mean weight that the verb gives", given, "weights"),
       ]) +
+      verbButtons(frame) +
       arcsFromVerb({ ...frame, roles: range(heads).map((i) => roles.at(i).data) }, available) +
       answersAtVerb(frame) +
       row("Every head, every word: each row is a word that looks", maps)

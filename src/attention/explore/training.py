@@ -46,19 +46,20 @@ def training_explorer(sentence: str = "a dog chased the red ball") -> Explorer:
         }
 
     def still(frame: Frame) -> Picture:
-        on_the_way = {step: answered(tokens, checkpoints[0, step].model) for step in SHOWN}
+        on_the_way = {step: answered(tokens, checkpoints[SEEDS[0], step].model) for step in SHOWN}
         return plot_matrices(
             {f"step {step}": each["weights"][:, each["verb"]] for step, each in on_the_way.items()},
             rows=[f"head {i}" for i in range(len(frame["weights"]))],
             columns=tokens,
             signed=False,
             alt=f"What each head gives from the verb to the words of {sentence!r} at four steps of "
-            "training, seed 0, a row for each head: spread out first, then one word for each head.",
+            f"training, seed {SEEDS[0]}, a row for each head: spread out first, then one word for "
+            "each head.",
         )
 
     controls = {
         "step": SelectionSlider(options=STEPS, value=300, description="step"),
-        "seed": Dropdown(options=SEEDS, value=0, description="seed"),
+        "seed": Dropdown(options=SEEDS, value=SEEDS[0], description="seed"),
     }
     models = {
         f"{seed},{step}": page_weights(each.model, reads_out=True)

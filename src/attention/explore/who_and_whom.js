@@ -1,7 +1,15 @@
-// A sentence, what every head looks at from its verb, drawn over the words, and the two answers.
-// Heads can be switched off.
+// A sentence, what every head looks at from one of its verbs, drawn over the words, and the two
+// answers. Another verb can be pointed at, and heads can be switched off.
 
-import { answered, answersAtVerb, arcsFromVerb, headSwitches, roleOf } from "./arcs.js";
+import {
+  answered,
+  answersAtVerb,
+  arcsFromVerb,
+  ask,
+  headSwitches,
+  roleOf,
+  verbButtons,
+} from "./arcs.js";
 import { explorer } from "./explorer.js";
 import { listed, number, percent } from "./format.js";
 import { element, escapeHtml } from "./markup.js";
@@ -11,17 +19,18 @@ import { argmax, range } from "./tensor.js";
 
 export default explorer({
   examples: [
+    "the fox bit the wolf and the wolf bit the fox",
+    "birds sing at dawn and a dog chased the red ball",
     "the red ball chased a dog",
-    "the cat saw the other cat",
-    "birds sing at dawn",
-    "the ball was chased by a dog",
+    "the ball was chased by a dog and the dog was seen by a child",
     "a sailor near the house found the bell",
-    "the old king was seen by the black fox near the river",
-    "the zebra bit the queen",
-    "a dog chased the red ball",
+    "the zebra bit the queen and the queen hid the zebra",
+    "the cat saw the other cat",
+    "the cat saw the dog and the dog chased the other cat",
   ],
 
   act(what, memory) {
+    if (what.startsWith("ask")) return ask(what, memory);
     const head = +what.split(" ")[1];
     memory.off ??= new Set();
     memory.off[memory.off.has(head) ? "delete" : "add"](head);
@@ -32,7 +41,8 @@ export default explorer({
     const { verbs, vocabulary, accuracy, roles, grammar, unmet } = stored;
     const same = { verbs, vocabulary, accuracy, roles, grammar, unmet };
     const without = off.size ? { off: [...off] } : {};
-    return { ...answered(sentence, model, verbs, off), ...same, ...without };
+    const { asking } = memory;
+    return { ...answered(sentence, model, verbs, { asking, off }), ...same, ...without };
   },
 
   note({ tokens, unmet }, at) {
@@ -45,7 +55,7 @@ export default explorer({
   status({ accuracy, grammar, off }, at) {
     const sizes = `d_model ${at.d_model} · n_heads ${at.n_heads}`;
     return `${sizes} · d_key ${at.d_model / at.n_heads}` +
-      ` · right on ${percent(accuracy)} of 4,000 new sentences (${grammar})` +
+      ` · right at ${percent(accuracy)} of the verbs of 4,000 new sentences (${grammar})` +
       (off ? ", with all heads on" : "");
   },
 
@@ -82,6 +92,7 @@ export default explorer({
       return panel(caption, element("div", { class: isOff && "off" }, map), "weights");
     });
     return (
+      verbButtons(frame) +
       arcsFromVerb(frame, available) +
       answersAtVerb(frame) +
       headSwitches(switches) +

@@ -1,4 +1,4 @@
-"""The trained model at work: a sentence, what each head looks at from its verb, and the answers."""
+"""The trained model at work: a sentence, what each head looks at from a verb, and the answers."""
 
 from typing import NamedTuple
 
@@ -42,19 +42,23 @@ class Shown(NamedTuple):
 
 
 def who_and_whom_explorer(
-    sentence: str = "a dog chased the red ball",
+    sentence: str = "the cat saw the dog and the dog chased the other cat",
     *,
+    title: str = "Who did it, and to whom",
     model: WhoAndWhom | None = None,
     draw: Draw | None = None,
 ) -> Explorer:
     """Explore who did what to whom: the trained model's heads, drawn over the words of a sentence.
 
-    A text field takes a sentence of the reader's own, and every head can be switched off.
+    A text field takes a sentence of the reader's own. Of two verbs the one that is pointed at asks,
+    and every head can be switched off.
 
     Args:
         sentence: what it starts with, with a verb that the model knows.
+        title: what a screen reader calls the figure, in a few words that no other figure has.
         model: one that `train` returned, to be shown in the place of the stored ones.
-        draw: draws the sentences of this model, as for `train`. It is measured on 4,000 new ones.
+        draw: draws the sentences of this model, as for `train`. It is measured at the verbs of
+            4,000 new ones.
 
     Returns:
         The explorer, with controls ``d_model`` and ``n_heads``.
@@ -62,16 +66,19 @@ def who_and_whom_explorer(
     Raises:
         ValueError: the sentence has no verb that the model knows.
     """
+    verbs = ALL_VERBS
     if model is None:
-        shown, pairs, verbs, reads = book_model, SIZES, ALL_VERBS, SENTENCE
+        shown, pairs, reads = book_model, SIZES, SENTENCE
         sizes = size_sliders(D_MODELS, N_HEADS)
     else:
         d_model, n_heads = model.attention.d_model, model.attention.n_heads
         new = new_sentences(d_model, draw=draw)
         own = own_model(model, new)
         shown, pairs = lambda d_model, n_heads: own, [(d_model, n_heads)]
-        verbs = tuple(dict.fromkeys(each.tokens[each.verb] for each in new))
-        reads = SENTENCE._replace(placeholder=sentence, vocabulary=list(model.vocabulary.tokens))
+        verbs = tuple(dict.fromkeys(each.tokens[verb.place] for each in new for verb in each.verbs))
+        reads = SENTENCE._replace(
+            placeholder=sentence, vocabulary=list(model.vocabulary.tokens), examples=[]
+        )
         sizes = size_sliders([d_model], [n_heads])
     tokens = tokens_with_verb(sentence, verbs)
 
@@ -90,14 +97,14 @@ def who_and_whom_explorer(
             frame["tokens"],
             frame["verb"],
             frame["weights"],
-            alt=f"The sentence {sentence!r}. A line for each head goes from the verb to the words "
-            "it looks at, as wide as the weight: one head looks at who acts, the other at whom "
-            "it is done to.",
+            alt=f"The sentence {sentence!r}. A line for each head goes from its first verb to the "
+            "words it looks at, as wide as the weight: one head looks at who acts, the other at "
+            "whom it is done to.",
         )
 
-    made = explorer(
+    return explorer(
         "who_and_whom",
-        "Who did it, and to whom",
+        title,
         sizes,
         frame,
         still,
@@ -107,10 +114,6 @@ def who_and_whom_explorer(
         },
         reads=reads,
     )
-    if model is not None:  # the sentences to try are the book's
-        made.add_class("own-model")
-        made.view._css += ".own-model .explorer-view .examples { display: none; }"
-    return made
 
 
 def book_model(d_model: int, n_heads: int) -> Shown:
@@ -119,7 +122,8 @@ def book_model(d_model: int, n_heads: int) -> Shown:
     passive = () if grammar.passive else ("was", "by", *PARTICIPLES)
     places = () if grammar.places else ("near", *PLACES)
     unmet = (*passive, *places)
-    return Shown(model, *measured(d_model, n_heads), NAMES_OF_GRAMMARS[grammar], unmet)
+    stored = measured(d_model, n_heads)
+    return Shown(model, stored.accuracy, stored.roles, NAMES_OF_GRAMMARS[grammar], unmet)
 
 
 def own_model(model: WhoAndWhom, new: list[Sentence]) -> Shown:

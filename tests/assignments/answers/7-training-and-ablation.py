@@ -437,7 +437,7 @@ def step(model, parts, loss_of, rate):
         "the mean over the columns",
         cell="costs",
         code=costs(mean="found[:, head].mean(dim=-1, keepdim=True)"),
-        says="What the head says about this sentence is still in it.",
+        says="What the head says about this verb is still in it.",
     ),
     Mistake(
         "one number for all columns",

@@ -75,6 +75,12 @@ def test_numbers_have_a_minus_and_zero_has_none():
     assert [text.text for text in elements(written, "text")] == ["−2.00", "0.00"]
 
 
+def test_a_number_that_is_wider_than_its_cell_has_fewer_digits():
+    numbers = torch.tensor([[-10.14, 3.25, -120.0]])
+    written = drawn(lambda canvas: canvas.matrix("T", 9, 9, numbers, cell=(30, 22))).wide
+    assert [text.text for text in elements(written, "text")] == ["−10", "3.25", "−120"]
+
+
 def test_a_bar_below_zero_hangs_from_the_line():
     bars = elements(
         drawn(lambda canvas: canvas.bars("T", 9, 90, ROW.tolist(), unit=60)).wide, "rect"

@@ -7,12 +7,12 @@ import torch
 
 from attention.drawings import two_stories
 from attention.trained import who_and_whom
-from attention.trained.who_and_whom import VOCABULARY, find_verb
+from attention.trained.who_and_whom import VOCABULARY, find_verbs
 from tests.unit.drawings.reading import assert_drawn
 
 STORY = ["a", "dog", "chased", "the", "red", "ball"]
 STORIES = [STORY, [*STORY[3:], "chased", "a", "dog"]]
-VERBS = [find_verb(story) for story in STORIES]
+VERBS = [find_verbs(story)[0] for story in STORIES]
 
 
 def probabilities(variant):

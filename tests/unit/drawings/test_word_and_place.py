@@ -40,6 +40,7 @@ def test_a_word_without_its_factor_is_seen(rows):
 
 def test_it_says_where_the_same_word_gets_another_row(rows):
     words, pe, _, tokens = rows
-    told = "the same word, another place: another row"
-    assert told in word_and_place(words, pe, tokens, AT).narrow
-    assert told not in word_and_place(words, pe, tokens, [0, 1]).narrow
+    told, alone = "the same word, another place: another row", "the same word, another place"
+    for at, is_said in ((AT, True), ([0, 1], False)):
+        drawing = word_and_place(words, pe, tokens, at)
+        assert (told in drawing.wide) == (f">{alone}<" in drawing.narrow) == is_said

@@ -28,7 +28,7 @@ def room(task):
 
 def test_the_tasks_are_the_folders_with_weights():
     folders = {path.parent.name for path in Path(tasks.__file__).parent.glob("*/weights")}
-    assert len(folders) == 7
+    assert len(folders) == 6
     assert set(TASKS) == folders
 
 
@@ -100,7 +100,6 @@ ONE = {
     "last_speaker": ["learned"],
     "recall": ["softmax"],
     "relative_clauses": [1],
-    "two_verbs": [8, 2],
     "who_and_whom": [8, 1],
 }
 
@@ -127,10 +126,6 @@ LEARNED = {
     "relative_clauses": (
         "accuracy_by_kind(train(2, seed=0, steps=1000), new_clauses(500))['all']",
         0.25,
-    ),
-    "two_verbs": (
-        "accuracy(train(8, 2, seed=4, steps=1000), encode(new_two_verbs(8, 500))).both",
-        0.9,
     ),
     "who_and_whom": (
         "accuracy(train(8, 2, seed=0, steps=1000), encode(new_sentences(8, 1000))).both",
@@ -172,7 +167,6 @@ LARGEST = {
     "last_speaker": 60_000,
     "recall": 40_000,
     "relative_clauses": 110_000,
-    "two_verbs": 60_000,
     "who_and_whom": 300_000,
 }
 

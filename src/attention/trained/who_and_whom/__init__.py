@@ -1,7 +1,8 @@
 """Who did what to whom: the book's model, which Part I computes with.
 
-At its verb, a sentence says who acts and whom it is done to. Two things lie beside what every task
-has: `variants`, models with one thing changed, and `checkpoints`, the model on its way.
+At each of its verbs, a sentence says who acts and whom it is done to. Three things lie beside what
+every task has: `variants`, models with one thing changed, `checkpoints`, the model on its way, and
+`divisors`, what dividing the scores does to one with larger heads.
 """
 
 from attention.trained.ablation import without_head
@@ -16,6 +17,7 @@ from attention.trained.who_and_whom.data import (
     ADJECTIVES,
     ALL_VERBS,
     ALONE,
+    AND,
     GRAMMARS,
     LONGEST,
     NOBODY,
@@ -23,18 +25,21 @@ from attention.trained.who_and_whom.data import (
     PARTICIPLES,
     PLACES,
     PLURALS,
+    TWO_VERBS,
     VERBS,
     VOCABULARY,
     WORDS,
     Batch,
     Draw,
     Sentence,
+    Verb,
     draw_sentence,
     draw_sentences,
     encode,
-    find_verb,
+    find_verbs,
     new_sentences,
 )
+from attention.trained.who_and_whom.divisors import RUNS, Course, Run, load_course, train_divisors
 from attention.trained.who_and_whom.evaluation import (
     Accuracy,
     Head,
@@ -42,6 +47,7 @@ from attention.trained.who_and_whom.evaluation import (
     choose,
     measure,
     roles,
+    with_one_query,
 )
 from attention.trained.who_and_whom.model import SIZES, Answer, WhoAndWhom
 from attention.trained.who_and_whom.stored import WEIGHTS, Measured, load, measured
@@ -54,7 +60,8 @@ TASK = Task(
     recipes=RECIPE_OF,
     measure=measure,
     weights=WEIGHTS,
-    seeds=dict.fromkeys(MODELS, range(5)),
+    # At 16 a model takes minutes, so three of a width's models with passives have fewer.
+    seeds={name: range(2 if name.startswith("16") else 5) for name in MODELS},
     choose=choose,
-    besides=[train_checkpoints],
+    besides=[train_checkpoints, train_divisors],
 )

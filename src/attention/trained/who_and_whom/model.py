@@ -39,7 +39,6 @@ class WhoAndWhom(nn.Module):
     Args:
         d_model, n_heads: as in `MultiHeadAttention`.
         vocabulary: the words that it knows, the book's unless given.
-        longest: how many tokens it reads at most.
 
     Example:
         >>> from attention.trained.who_and_whom import (
@@ -47,22 +46,16 @@ class WhoAndWhom(nn.Module):
         ... )
         >>> batch = encode(draw_sentences(3, passive=False, places=False, seed=0))
         >>> answer = WhoAndWhom(d_model=8, n_heads=2)(batch.token_ids, batch.verb)
-        >>> answer.who.shape == (3, len(VOCABULARY)), answer.weights.shape[:2]
-        (True, torch.Size([3, 2]))
+        >>> answer.who.shape == (5, len(VOCABULARY)), answer.weights.shape[:2]
+        (True, torch.Size([5, 2]))
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        n_heads: int,
-        vocabulary: Vocabulary = VOCABULARY,
-        longest: int = LONGEST,
-    ) -> None:
+    def __init__(self, d_model: int, n_heads: int, vocabulary: Vocabulary = VOCABULARY) -> None:
         super().__init__()
         self.vocabulary = vocabulary
         vocab_size = len(vocabulary)
         self.embedding = TokenEmbedding(vocab_size, d_model, pad_id=vocabulary.pad_id)
-        self.positional_encoding = SinusoidalPositionalEncoding(d_model, longest)
+        self.positional_encoding = SinusoidalPositionalEncoding(d_model, LONGEST)
         self.attention = MultiHeadAttention(d_model, n_heads)
         self.to_who = nn.Linear(d_model, vocab_size)
         self.to_whom = nn.Linear(d_model, vocab_size)
@@ -76,7 +69,7 @@ class WhoAndWhom(nn.Module):
         """Make X: the words, and their positions added.
 
         Args:
-            token_ids: (batch, seq), at most `longest` tokens, padded.
+            token_ids: (batch, seq), at most `LONGEST` tokens, padded.
         """
         return self.positional_encoding(self.embedding(token_ids))
 
@@ -98,7 +91,7 @@ class WhoAndWhom(nn.Module):
         """Read the sentences, and answer at their verbs.
 
         Args:
-            token_ids: (batch, seq), at most `longest` tokens, padded.
+            token_ids: (batch, seq), at most `LONGEST` tokens, padded.
             verb: (batch,), the place of each sentence's verb.
         """
         mask = padding_mask(token_ids, self.vocabulary.pad_id)

@@ -16,17 +16,28 @@ from attention.trained.who_and_whom.model import WhoAndWhom
 
 BATCH = 128  # sentences of a step
 RECIPES = {  # by d_model
-    8: Recipe(steps=2500, learning_rate=0.03),
-    12: Recipe(steps=2500, learning_rate=0.02),
-    16: Recipe(steps=3000, learning_rate=0.02),
+    8: Recipe(steps=2000, learning_rate=0.03),
+    12: Recipe(steps=2500, learning_rate=0.03),
+    16: Recipe(steps=6000, learning_rate=0.015),
 }
 
 
-def losses(model: WhoAndWhom, seed: int, draw: Draw | None = None) -> Iterator[Tensor]:
-    """Draw batch after batch, and yield the model's loss of each: who's and whom's, added."""
+def losses(
+    model: WhoAndWhom, seed: int, draw: Draw | None = None, batch_size: int = BATCH
+) -> Iterator[Tensor]:
+    """Draw batch after batch, and yield the model's loss of each: who's and whom's, added.
+
+    Both verbs of a sentence stand in the same batch, with the same words and other answers.
+
+    Args:
+        model: what learns.
+        seed: draws the sentences.
+        draw: draws one sentence; that of the width's grammar unless given.
+        batch_size: sentences of a step.
+    """
     draw, rng = draw or GRAMMARS[model.attention.d_model].draw, random.Random(seed)
     while True:
-        batch = encode([draw(rng) for _ in range(BATCH)], model.vocabulary)
+        batch = encode([draw(rng) for _ in range(batch_size)], model.vocabulary)
         answer = model(batch.token_ids, batch.verb)
         yield F.cross_entropy(answer.who, batch.who) + F.cross_entropy(answer.whom, batch.whom)
 
@@ -43,7 +54,7 @@ def train(
     change: Callable[[WhoAndWhom], None] | None = None,
     watch: Callable[[int, float, WhoAndWhom], None] | None = None,
 ) -> WhoAndWhom:
-    """Train one model: some ten seconds on one processor at d_model 8.
+    """Train one model: some twenty seconds on one processor at d_model 8.
 
     Args:
         d_model: the width of a word's vector, one of `RECIPES`.

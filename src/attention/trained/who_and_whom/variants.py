@@ -4,7 +4,6 @@ A trained model cannot tell. Its weights fit the way it was trained, so that any
 does harm. Each of these was trained from its first step with the change in it.
 """
 
-import math
 from collections.abc import Callable
 from functools import partial
 
@@ -27,18 +26,6 @@ def one_matrix_for_queries_and_keys(model: WhoAndWhom) -> None:
     model.attention.w_k = model.attention.w_q
 
 
-def divided_by(divisor: Callable[[int, int], float]) -> Change:
-    """Divide the scores by another number than √d_key: a function of d_model and d_key."""
-
-    def change(model: WhoAndWhom) -> None:
-        d_model, d_key = model.attention.d_model, model.attention.d_key
-        # A query that is so many times longer has scores that are so many times larger.
-        factor = math.sqrt(d_key) / divisor(d_model, d_key)
-        model.attention.w_q.register_forward_hook(lambda module, inputs, output: output * factor)
-
-    return change
-
-
 def with_feed_forward(model: WhoAndWhom) -> None:
     """Let a feed-forward layer work on each row that attention returns, and add what it makes."""
     # A part of the attention, so that a copy of the model has its own.
@@ -54,9 +41,6 @@ def with_feed_forward(model: WhoAndWhom) -> None:
 VARIANTS: dict[str, Change] = {
     "no-positions": without_positions,
     "one-matrix-for-q-and-k": one_matrix_for_queries_and_keys,
-    "divided-by-nothing": divided_by(lambda d_model, d_key: 1),
-    "divided-by-d_key": divided_by(lambda d_model, d_key: d_key),
-    "divided-by-root-d_model": divided_by(lambda d_model, d_key: math.sqrt(d_model)),
     "feed-forward": with_feed_forward,
 }
 

@@ -209,22 +209,25 @@
 
   // ------------------------------------------------------------------------------------ anywidgets
 
-  // Source number -> promise of its module: shared by all widgets of the page.
+  // Text of a module -> promise of it: shared by all widgets of the page.
   const modules = new Map();
-  const styled = new Set(); // source numbers of the stylesheets that the page has
+  const styled = new Set(); // the stylesheets that the page has
 
-  function loadModule(number, sources) {
-    if (!modules.has(number)) {
-      const url = URL.createObjectURL(new Blob([sources[number]], { type: "text/javascript" }));
-      modules.set(number, import(url).finally(() => URL.revokeObjectURL(url)));
+  // A view's text was cut where others have the same, and lies in places of `sources`.
+  const textOf = (places, { sources }) => places.map((place) => sources[place]).join("\n");
+
+  function loadModule(text) {
+    if (!modules.has(text)) {
+      const url = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
+      modules.set(text, import(url).finally(() => URL.revokeObjectURL(url)));
     }
-    return modules.get(number);
+    return modules.get(text);
   }
 
-  function addStyle(number, sources) {
-    if (number === undefined || styled.has(number)) return;
-    styled.add(number);
-    document.head.append(element("style", {}, sources[number]));
+  function addStyle(text) {
+    if (styled.has(text)) return;
+    styled.add(text);
+    document.head.append(element("style", {}, text));
   }
 
   function anywidget(model, page) {
@@ -238,8 +241,8 @@
    * function that makes it.
    */
   async function startAnywidget(model, el, page) {
-    addStyle(model.get("_css"), page.sources);
-    const exported = (await loadModule(model.get("_esm"), page.sources)).default;
+    addStyle(textOf(model.get("_css") ?? [], page));
+    const exported = (await loadModule(textOf(model.get("_esm"), page))).default;
     const widget = typeof exported === "function" ? await exported() : exported;
     const experimental = {
       invoke: () => Promise.reject(new Error("no kernel on a published page")),

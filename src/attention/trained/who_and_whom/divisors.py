@@ -16,13 +16,11 @@ from torch import Tensor, nn
 
 from attention.trained import weight_files
 from attention.trained.fitting import Recipe, build, fit
-from attention.trained.two_verbs.data import encode, new_two_verbs
-from attention.trained.two_verbs.model import make
-from attention.trained.two_verbs.stored import WEIGHTS
-from attention.trained.two_verbs.training import losses
+from attention.trained.who_and_whom.data import GRAMMARS, encode, new_sentences
 from attention.trained.who_and_whom.evaluation import accuracy
 from attention.trained.who_and_whom.model import WhoAndWhom
-from attention.trained.who_and_whom.variants import divided_by
+from attention.trained.who_and_whom.stored import WEIGHTS
+from attention.trained.who_and_whom.training import losses
 
 D_MODEL, N_HEADS = 128, 2  # so d_key is 64
 SEEDS = (0, 1, 2)
@@ -40,7 +38,7 @@ class Run(NamedTuple):
         recipe: how it learns.
 
     Example:
-        >>> from attention.trained.two_verbs import RUNS
+        >>> from attention.trained.who_and_whom import RUNS
         >>> RUNS["undivided"].divided, RUNS["undivided"].recipe.steps
         (False, 600)
     """
@@ -69,7 +67,7 @@ class Course(NamedTuple):
         largest: (seeds, measured), the mean of the largest weight that a verb gives in a head.
 
     Example:
-        >>> from attention.trained.two_verbs import load_course
+        >>> from attention.trained.who_and_whom import load_course
         >>> load_course("divided").steps
         [0, 100, 200, 300, 400, 500, 600]
     """
@@ -89,7 +87,7 @@ def load_course(run: str) -> Course:
         ValueError: there is no such run.
 
     Example:
-        >>> from attention.trained.two_verbs import load_course
+        >>> from attention.trained.who_and_whom import load_course
         >>> divided, undivided = load_course("divided"), load_course("undivided")
         >>> divided.right[:, -1].min() > 0.95, undivided.right[:, -1].max() < 0.7
         (tensor(True), tensor(True))
@@ -109,13 +107,15 @@ def begin(run: Run, seed: int) -> WhoAndWhom:
     """A model as it is before its first step."""
 
     def make_run() -> WhoAndWhom:
-        model = make(D_MODEL, N_HEADS)
+        model = WhoAndWhom(D_MODEL, N_HEADS)
         if run.unit_scores:
             for layer in (model.attention.w_q, model.attention.w_k):
                 nn.init.normal_(layer.weight, std=1 / math.sqrt(D_MODEL))
                 nn.init.zeros_(layer.bias)
         if not run.divided:
-            divided_by(lambda d_model, d_key: 1)(model)
+            # A query that is √d_key times longer has scores that are as much larger.
+            root = math.sqrt(model.attention.d_key)
+            model.attention.w_q.register_forward_hook(lambda module, inputs, out: out * root)
         return model
 
     return build(make_run, seed)
@@ -123,7 +123,7 @@ def begin(run: Run, seed: int) -> WhoAndWhom:
 
 def train_run(run: Run, seed: int) -> tuple[list[float], list[float]]:
     """Train a model, and measure it on the way: the shares that are right, the largest weights."""
-    batch = encode([each for each in new_two_verbs() if len(each.verbs) == 2][:500])
+    batch = encode([each for each in new_sentences() if len(each.verbs) == 2][:500])
     right, largest = [], []
 
     @torch.no_grad()
@@ -138,7 +138,7 @@ def train_run(run: Run, seed: int) -> tuple[list[float], list[float]]:
             measure(model)
 
     model = begin(run, seed)
-    fit(model, losses(model, seed, d_model=8, batch_size=BATCH), run.recipe, watch=watch)
+    fit(model, losses(model, seed, GRAMMARS[8].draw, BATCH), run.recipe, watch=watch)
     measure(model)
     return right, largest
 
