@@ -31,15 +31,17 @@ def logit_by_head(
     looks = [f"head-{r}" for r in range(n_heads)] + ["x"]
 
     def paint(canvas: Canvas) -> Real:
-        start, line = (6, 62) if canvas.narrow else (168, 42)
-        unit = (canvas.width - start - 60) / float(parts.clamp(min=0).sum(dim=1).max())
+        edge, line = (6, 62) if canvas.narrow else (168, 42)
+        before = float(-parts.cumsum(dim=1).min().clamp(max=0))  # where a strip runs back at first
+        unit = (canvas.width - edge - 60) / (float(parts.clamp(min=0).sum(dim=1).max()) + before)
+        start = edge + before * unit
         y = 36 if canvas.narrow else 14
         for (verb, question, word), (name, row) in zip(answers, values.items(), strict=True):
             asked = f"{verb}, {question}: {word}"
             if canvas.narrow:
-                canvas.text(start, y - 8, asked, "bold", anchor="start")
+                canvas.text(edge, y - 8, asked, "bold", anchor="start")
             else:
-                canvas.text(start - 12, y + 17, asked, "bold", anchor="end")
+                canvas.text(edge - 12, y + 17, asked, "bold", anchor="end")
             boxes = canvas.strip(name, start, y, row.tolist(), looks, unit=unit)
             for r, (box, value) in enumerate(zip(boxes, row.tolist(), strict=True)):
                 full = f"head {r} {value:.2f}"
@@ -51,7 +53,7 @@ def logit_by_head(
             canvas.text(end + 6, y + 17, f"{float(row.sum()):.2f}", "bold", anchor="start")
             y += line
         under = y - 12 if canvas.narrow else y
-        canvas.text(start, under, "grey: the biases", "quiet", size=11, anchor="start")
+        canvas.text(edge, under, "grey: the biases", "quiet", size=11, anchor="start")
         return under + 12
 
     told = "; ".join(
