@@ -1,4 +1,4 @@
-"""The book's model: at its verb, a sentence says who acts and whom it is done to.
+"""The book's model: at each of its verbs, a sentence says who acts and whom it is done to.
 
 Token embedding, sinusoidal positions, one multi-head attention, and two linear read-outs of the
 verb's row. There is no residual connection, no normalisation and no feed-forward layer: what the
@@ -31,7 +31,7 @@ class Answer(NamedTuple):
 
 
 class WhoAndWhom(nn.Module):
-    """Answer who and whom at the verb of each sentence.
+    """Answer who and whom at one verb of each sentence; one with two verbs stands in two rows.
 
     Modules by name: `embedding`, `positional_encoding`, `attention`, and the read-outs `to_who` and
     `to_whom`, each an nn.Linear(d_model, vocab_size).

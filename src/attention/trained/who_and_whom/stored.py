@@ -53,9 +53,9 @@ class Measured(NamedTuple):
     """What training measured of a stored model, on 4,000 new sentences.
 
     Attributes:
-        accuracy: the share of them of which both answers are right.
-        two_verbs: of those of sentences with two verbs.
-        one_verb: of those of sentences with one.
+        accuracy: the share of their verbs at which both answers are right.
+        two_verbs: of the verbs of sentences with two.
+        one_verb: of the verbs of sentences with one.
         one_query: as two_verbs, when all verbs get one query, the mean of theirs.
         without: as two_verbs, without each head.
         roles: for each head, the mean share of the verb's weight on who and on whom.
