@@ -1,5 +1,6 @@
 """The trained model at work: a sentence, what each head looks at from a verb, and the answers."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from attention.explore.controls import D_MODELS, N_HEADS, size_sliders
@@ -45,6 +46,7 @@ def who_and_whom_explorer(
     sentence: str = "the cat saw the dog and the dog chased the other cat",
     *,
     title: str = "Who did it, and to whom",
+    d_models: Sequence[int] = D_MODELS,
     model: WhoAndWhom | None = None,
     draw: Draw | None = None,
 ) -> Explorer:
@@ -56,6 +58,7 @@ def who_and_whom_explorer(
     Args:
         sentence: what it starts with, with a verb that the model knows.
         title: what a screen reader calls the figure, in a few words that no other figure has.
+        d_models: the widths that the d_model slider offers.
         model: one that `train` returned, to be shown in the place of the stored ones.
         draw: draws the sentences of this model, as for `train`. It is measured at the verbs of
             4,000 new ones.
@@ -68,8 +71,9 @@ def who_and_whom_explorer(
     """
     verbs = ALL_VERBS
     if model is None:
-        shown, pairs, reads = book_model, SIZES, SENTENCE
-        sizes = size_sliders(D_MODELS, N_HEADS)
+        shown, reads = book_model, SENTENCE
+        pairs = [size for size in SIZES if size[0] in d_models]
+        sizes = size_sliders(d_models, N_HEADS)
     else:
         d_model, n_heads = model.attention.d_model, model.attention.n_heads
         new = new_sentences(d_model, draw=draw)
