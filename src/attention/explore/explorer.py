@@ -72,7 +72,9 @@ class Explorer(VBox):
     _ipython_display_ = None
 
     def __init__(self, name: str, controls: Mapping[str, Widget], view: FrameView, still: Picture):
-        super().__init__([Box(list(controls.values())).add_class("explorer-controls"), view])
+        # One option is no choice, and a slider that cannot move would be a defect.
+        shown = [each for each in controls.values() if len(getattr(each, "options", "two")) > 1]
+        super().__init__([Box(shown).add_class("explorer-controls"), view])
         self.add_class("explorer")
         self.name, self.controls, self.view, self.still = name, dict(controls), view, still
 

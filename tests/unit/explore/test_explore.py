@@ -92,6 +92,11 @@ def test_the_sentences_to_try_are_hidden_from_another_model_alone():
     assert frame(own, d_model="8", n_heads="2")["accuracy"] > 0.99
 
 
+def test_a_control_with_one_option_is_not_shown():
+    sliders, _ = who_and_whom_explorer(d_models=[8]).children
+    assert [slider.description for slider in sliders.children] == ["n_heads"]
+
+
 def options(explorer, name):
     return next(c["options"] for c in explorer.view.controls if c["name"] == name)
 
