@@ -130,19 +130,16 @@ def draw_clause(rng: random.Random, *, passive: bool, places: bool) -> Sentence:
     return Sentence([*words, *second], [answers])
 
 
-def draw_sentence(
-    rng: random.Random, *, passive: bool, places: bool, two_verbs: float = TWO_VERBS
-) -> Sentence:
+def draw_sentence(rng: random.Random, *, passive: bool, places: bool) -> Sentence:
     """Draw one sentence.
 
     Args:
         rng: where the choices come from.
         passive: whether half of the clauses are in the passive.
         places: whether a quarter of the nouns stand "near the house" or another place.
-        two_verbs: the share of sentences with two clauses.
     """
     sentence = draw_clause(rng, passive=passive, places=places)
-    if rng.random() < two_verbs:
+    if rng.random() < TWO_VERBS:
         sentence = joined(sentence, draw_clause(rng, passive=passive, places=places))
     end = ["."] if rng.random() < 0.2 else []
     return sentence._replace(tokens=sentence.tokens + end)
