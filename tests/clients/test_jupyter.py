@@ -63,6 +63,7 @@ KERNEL_WAITS = """
 # What is typed, and what the picture shows of it and of nothing else.
 OWN = {
     "sentence": ("add the baker saw a dog", "baker"),
+    "sentence with two verbs": ("add the baker saw a dog", "baker"),
     "sequence": ("addbmxyzaddbm", "addbmxyzaddbm"),
     "date": ("add may 3 1999", "add"),
 }
@@ -139,7 +140,8 @@ class Live:
         self.expect_stored()
 
     def _control(self, nth):
-        box = self.element.locator(".explorer-controls > *").nth(nth)
+        shown = [c for c in self.stored.controls[:nth] if len(c["options"]) > 1]
+        box = self.element.locator(".explorer-controls > *").nth(len(shown))
         return box.locator(".noUi-handle, select, input[type=checkbox]")
 
     def try_every_control(self):
@@ -148,6 +150,8 @@ class Live:
         self.element.scroll_into_view_if_needed()
         for nth, control in enumerate(self.stored.controls):
             start, last = self.place[nth], len(control["options"]) - 1
+            if last == 0:
+                continue  # no choice, so it is not shown
             step = start + 1 if start < last else start - 1
             self.move(nth, step, keyboard)
             self.move(nth, 0 if step > last / 2 else last, mouse)
@@ -168,7 +172,7 @@ class Live:
         self.page.keyboard.type(text)
         expect(field).to_have_value(text)
         expect(picture).to_contain_text(shown)
-        if self.stored.reads["kind"] == "sentence":
+        if self.stored.reads["kind"].startswith("sentence"):
             expect(self.element.locator(".notes")).to_contain_text("does not know “add”")
         assert cells.count() == count, "a letter reached the notebook"
         self.element.get_by_role("button", name="clear").click()
@@ -176,6 +180,8 @@ class Live:
 
     def try_reading(self):
         """Read the picture's cells by the arrow keys, which the client would like to have too."""
+        if not self.seen()["matrices"]:
+            return  # a drawing has no cells
         picture, readout = self.element.locator("[data-picture]"), self.element.locator(".readout")
         middle = picture.evaluate(
             "({matrices: [{left, top, size, high}]}) => ({x: left + size / 2, y: top + high / 2})"
@@ -232,7 +238,13 @@ def compare(seen, frame, labels, where):
     if "error" in frame:
         assert seen["error"] == f"ValueError {frame['error']}", where
         return
-    assert seen["error"] is None and seen["matrices"], f"{where}: {seen['error']}"
+    assert seen["error"] is None, f"{where}: {seen['error']}"
+    if "alt" in frame:  # a drawing, whose numbers tests/unit/drawings reads back
+        assert seen["status"] == frame["alt"] and "<svg" in seen["markup"], where
+        return
+    assert seen["matrices"], f"{where}: nothing is drawn"
+    if frame.get("setting", labels).items() - labels.items():
+        return  # the page computes what it shows, and holds the frame of another setting
     for name, cells in seen["matrices"]:
         tensor, *indices = re.findall(r"\w+", name)
         assert tensor in frame, f"{where}: {name} is still drawn"

@@ -209,6 +209,12 @@ class Frames:
         size = int(np.prod(value["shape"]))
         return self._numbers[value["at"] : value["at"] + size].reshape(value["shape"])
 
+    def shown(self, place):
+        """The part of a place that is a choice: a control with one option is not shown."""
+        return [
+            at for at, control in zip(place, self.controls, strict=True) if control["options"][1:]
+        ]
+
     def labels(self, place):
         return {c["name"]: c["options"][at] for c, at in zip(self.controls, place, strict=True)}
 
@@ -378,7 +384,8 @@ def test_drawn_is_what_torch_computes(shown, explorer_cell, fresh):
         return  # made of drawings, which tests/unit/drawings reads back
     frames = Frames(fresh(explorer_cell[2]))
     places = frames.places()
-    for place, seen in zip(places, put(widget, *places), strict=True):
+    put_to = map(frames.shown, places)
+    for place, seen in zip(places, put(widget, *put_to), strict=True):
         labels, frame = frames.labels(place), frames.at(place)
         where = ", ".join(f"{name} {label}" for name, label in labels.items())
         for name in ("d_model", "n_heads"):
