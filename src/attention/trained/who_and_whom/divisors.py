@@ -32,29 +32,31 @@ class Run(NamedTuple):
     """How a model of this size is trained.
 
     Attributes:
-        divided: whether its scores are divided by √d_key, or by nothing.
+        divisor: what its scores are divided by: 8 is √d_key, 1 is nothing, 64 is d_key.
         unit_scores: whether the components of its first queries and keys have a variance near 1, so
             that that of the scores is near d_key; else W_q and W_k begin as torch draws them.
         recipe: how it learns.
 
     Example:
         >>> from attention.trained.who_and_whom import RUNS
-        >>> RUNS["undivided"].divided, RUNS["undivided"].recipe.steps
-        (False, 600)
+        >>> RUNS["undivided"].divisor, RUNS["undivided"].recipe.steps
+        (1, 600)
     """
 
-    divided: bool
+    divisor: int
     unit_scores: bool
     recipe: Recipe = Recipe(steps=600, learning_rate=0.003)
 
 
 RUNS = {
-    "divided": Run(divided=True, unit_scores=True),
-    "undivided": Run(divided=False, unit_scores=True),
-    "divided, torch's first weights": Run(divided=True, unit_scores=False),
-    "undivided, torch's first weights": Run(divided=False, unit_scores=False),
-    "undivided, a third of the rate": Run(False, True, Recipe(steps=600, learning_rate=0.001)),
-    "undivided, four times the steps": Run(False, True, Recipe(steps=2400, learning_rate=0.003)),
+    "divided": Run(divisor=8, unit_scores=True),
+    "undivided": Run(divisor=1, unit_scores=True),
+    "divided by d_key": Run(divisor=64, unit_scores=True),
+    "divided by d_key²": Run(divisor=4096, unit_scores=True),
+    "divided, torch's first weights": Run(divisor=8, unit_scores=False),
+    "undivided, torch's first weights": Run(divisor=1, unit_scores=False),
+    "undivided, a third of the rate": Run(1, True, Recipe(steps=600, learning_rate=0.001)),
+    "undivided, four times the steps": Run(1, True, Recipe(steps=2400, learning_rate=0.003)),
 }
 
 
@@ -112,10 +114,10 @@ def begin(run: Run, seed: int) -> WhoAndWhom:
             for layer in (model.attention.w_q, model.attention.w_k):
                 nn.init.normal_(layer.weight, std=1 / math.sqrt(D_MODEL))
                 nn.init.zeros_(layer.bias)
-        if not run.divided:
-            # A query that is √d_key times longer has scores that are as much larger.
-            root = math.sqrt(model.attention.d_key)
-            model.attention.w_q.register_forward_hook(lambda module, inputs, out: out * root)
+        # The model divides by √d_key. A query that is longer has scores that are as much larger.
+        longer = math.sqrt(model.attention.d_key) / run.divisor
+        if longer != 1:
+            model.attention.w_q.register_forward_hook(lambda module, inputs, out: out * longer)
         return model
 
     return build(make_run, seed)

@@ -359,6 +359,13 @@ def test_undivided_scores_decide_before_anything_is_learned():
     assert divided.right[:, -1].min() > undivided.right[:, -1].max()
 
 
+def test_a_divisor_that_is_too_large_costs_steps_and_one_that_is_too_small_the_task():
+    undivided, by_square = load_course("undivided"), load_course("divided by d_key²")
+    by_root, by_d_key = load_course("divided"), load_course("divided by d_key")
+    assert by_d_key.right[:, 3].min() > by_root.right[:, 3].min() > undivided.right.max()
+    assert by_square.right[:, 2].max() < 0.3 and by_square.right[:, -1].min() > 0.95
+
+
 @pytest.mark.slow
 def test_a_run_comes_to_what_is_stored():
     right, largest = divisors.train_run(RUNS["divided"], seed=1)
@@ -372,7 +379,12 @@ def test_the_scores_of_a_run_have_the_variance_that_the_run_says():
     batch = encode(new(8)[0][:100])
     rows = torch.arange(len(batch.verb))
     captured = {}
-    for name in ("divided", "divided, torch's first weights"):
+    for name in (
+        "divided",
+        "undivided",
+        "divided by d_key",
+        "divided, torch's first weights",
+    ):
         model = divisors.begin(RUNS[name], seed=0)
         x = model.embed(batch.token_ids)
         q = model.attention.w_q(x)[rows, batch.verb, :64]
@@ -380,4 +392,6 @@ def test_the_scores_of_a_run_have_the_variance_that_the_run_says():
         real = batch.token_ids != VOCABULARY.pad_id
         captured[name] = torch.einsum("bd,bkd->bk", q, k)[real].var().item()
     assert 40 < captured["divided"] < 250
+    assert captured["divided by d_key"] == pytest.approx(captured["divided"] / 8**2, rel=1e-4)
+    assert captured["undivided"] == pytest.approx(captured["divided"] * 8**2, rel=1e-4)
     assert captured["divided, torch's first weights"] < captured["divided"] / 4
