@@ -91,8 +91,8 @@ def three_projections(
         f"One X, {seq} by {d_model}, goes three ways, through three matrices of {d_model} by "
         f"{d_model}: through that of Q, plus a bias, it becomes Q, through that of K it becomes K, "
         f"and through that of V it becomes V, {seq} by {d_model} each. The row of “{tokens[lit]}” "
-        "is marked: it becomes that word's row of Q, of K and of V. Cells are as dark as their "
-        "numbers are large, whatever the sign."
+        "is marked: it becomes that word's row of Q, of K and of V. The stronger a cell, the "
+        "larger its number, whatever the sign."
     )
     return Drawing(paint, alt, values)
 
