@@ -13,6 +13,7 @@ import nbformat
 import pytest
 from nbformat import NotebookNode
 
+from attention.checks.step_matrix import RIGHT_ANGLE, RIGHT_BLOCK
 from tools.refresh import chapters
 
 PATHS = [path for path in chapters() if path.stem[:2].isdecimal()]
@@ -130,3 +131,11 @@ def test_the_stub_is_untouched_and_the_check_says_so(exercise):
 def test_with_the_solution_the_check_passes(exercise):
     result = verdict(exercise, exercise.solution)
     assert result.passed, repr(result)
+
+
+def test_the_messages_about_a_step_call_the_angle_as_its_hints_do():
+    [exercise] = [e for e in exercises(PATHS[0]) if "step_matrix" in defined(e.stub.source)]
+    as_code = re.sub(r"(sin|cos) (\w)", r"\1(\2)", RIGHT_BLOCK.strip("`"))
+    assert as_code in exercise.hints.source
+    angle = re.search(r"sin\((\w)\)", as_code)[1]
+    assert RIGHT_ANGLE.startswith(f"`{angle} = ")

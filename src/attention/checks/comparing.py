@@ -68,10 +68,18 @@ def wrong_axes(mine: Tensor, due: Tensor, axes: str) -> str:
         return f" Yours has {mine.ndim} axes, and {due.ndim} are due."
     if sorted(mine.shape) == sorted(due.shape):
         return " The axes stand in another order."
-    names, sizes = axes.strip("()").split(", "), zip(mine.shape, due.shape, strict=True)
-    pairs = zip(names, sizes, strict=True)
+    pairs = zip(names_of(axes), zip(mine.shape, due.shape, strict=True), strict=True)
     other = [f"{name} is {a} long, and {b} is due" for name, (a, b) in pairs if a != b]
     return f" Axis by axis: {'; '.join(other)}."
+
+
+def names_of(axes: str) -> list[str]:
+    """The name of each axis; where two have the same one, as in a square matrix, with its place."""
+    names = axes.strip("()").split(", ")
+    return [
+        name if names.count(name) == 1 else f"{name} (axis {axis})"
+        for axis, name in enumerate(names)
+    ]
 
 
 def in_common(mine: Tensor, due: Tensor, wrong: Tensor, axes: str) -> str:
@@ -93,9 +101,7 @@ def in_common(mine: Tensor, due: Tensor, wrong: Tensor, axes: str) -> str:
         if off.abs().max() < 0.01 * b.abs().max():
             return " All are close: something was rounded, or something small was added or cut off."
     said = ""
-    for axis, (name, size) in enumerate(
-        zip(axes.strip("()").split(", "), wrong.shape, strict=False)
-    ):
+    for axis, (name, size) in enumerate(zip(names_of(axes), wrong.shape, strict=False)):
         hit = wrong.movedim(axis, 0).reshape(size, -1).any(dim=1)
         if 1 < size < 20 and not hit.all():
             right, at = (x.nonzero().flatten().tolist() for x in (~hit, hit))

@@ -51,10 +51,11 @@ def examine(task: Task, function: Callable, seed: int) -> Result:
         return Result(check, False, (f"This is a {type(function).__name__}. {way_out}",))
     with aside():
         cases = task.cases(Numbers(seed))
-        failures, notes = [], ()
+        tried, failures, notes = [], [], ()
         for case in cases:
             right = outcome(task.right, case.copies(), list(task.parts))
             yours = learners_outcome(function, case, list(task.parts), task.changing)
+            tried.append((case, yours, right))
             if not (yours.parts and all(map(same, yours.parts, right.parts))):
                 failures.append((case, yours, right))
             elif len(yours.parts) < len(task.parts) and not task.first_is_enough:
@@ -65,7 +66,7 @@ def examine(task: Task, function: Callable, seed: int) -> Result:
             said = f"{len(cases)} inputs of different sizes, and every value is right."
             return Result(check, True, (said, *notes))
         for failure in failures:
-            if named := mistakes_of(task, failure, failures):
+            if named := mistakes_of(task, failure, failures, tried):
                 break
         else:
             failure = failures[0]
@@ -107,14 +108,23 @@ def explanation(
         yield f"That was with {case}."
 
 
-def mistakes_of(task: Task, failure: tuple, failures: list[tuple]) -> list[Mistake]:
-    """The mistakes with this outcome; where some have the outcome of every failure, only those."""
+def mistakes_of(
+    task: Task, failure: tuple, failures: list[tuple], tried: list[tuple]
+) -> list[Mistake]:
+    """The mistakes with this outcome; of these only those that agree most, where some do.
+
+    Most is to be right as well where the learner is: `abs(k)` is wrong for a negative k alone. Next
+    comes to have the outcome of every failure.
+    """
     case, yours, _ = failure
     named = [m for m in task.bank if same_outcome(m, task, case, yours)]
-    everywhere = [
-        m for m in named if all(same_outcome(m, task, case, theirs) for case, theirs, _ in failures)
-    ]
-    return everywhere or named
+    for outcomes in (tried, failures):
+        everywhere = [
+            m for m in named if all(same_outcome(m, task, case, its) for case, its, _ in outcomes)
+        ]
+        if everywhere:
+            return everywhere
+    return named
 
 
 def same_outcome(mistake: Mistake, task: Task, case: Case, theirs: Outcome) -> bool:

@@ -23,8 +23,9 @@ def ratio(yours, right, inputs):
 
 @BANK.mistake(
     "This is x times w transposed: your rows of x meet rows of w, where they should meet columns.",
-    "Here w has the shape (d_in, d_out), so write `x @ w`. Only `nn.Linear` and `F.linear` keep "
-    "their weight the other way round; `F.linear` therefore takes `w.T`.",
+    "Here w has the shape (d_in, d_out), so write `x @ w`; in a sum of rows of w take `w[i]`, "
+    "since `w[:, i]` is a column. Only `nn.Linear` and `F.linear` keep their weight the other way "
+    "round; `F.linear` therefore takes `w.T`.",
 )
 def transposed(x, w, b=None):
     return x @ w.T if b is None else x @ w.T + b
@@ -50,6 +51,15 @@ def bias_forgotten(x, w, b=None):
 )
 def bias_twice(x, w, b=None):
     return x @ w if b is None else x @ w + 2 * b
+
+
+@BANK.mistake(
+    "The bias is added d_in times, once with each row of w, so that all your rows are off by "
+    "d_in - 1 times b.",
+    "Add it once, to the finished sum.",
+)
+def bias_with_every_row(x, w, b=None):
+    return x @ w if b is None else x @ w + w.shape[0] * b
 
 
 @BANK.mistake(
@@ -114,6 +124,28 @@ def bias_asked_for_its_truth(x, w, b=None):
 )
 def entry_by_entry(x, w, b=None):
     return x * w
+
+
+@BANK.mistake(
+    "One number of each token was taken, as by `x[..., i]`, and the last axis went with it: "
+    "(batch, seq) is left, so that a row of w meets the tokens.",
+    "Keep the last axis, with size 1: `x[..., i : i + 1] * w[i]` is (batch, seq, d_out), and so is "
+    "`x[..., i, None] * w[i]`.",
+)
+def last_axis_lost(x, w, b=None):
+    return sum(x[..., i] * w[i] for i in range(w.shape[0]))
+
+
+@BANK.mistake(
+    "What you add to is d_in numbers wide, as x is, and d_out numbers come out for each token. The "
+    "two agree only where w is square.",
+    "Take the width from w, `torch.zeros(*x.shape[:-1], w.shape[1])`, or start from 0.",
+)
+def as_wide_as_x(x, w, b=None):
+    projected = torch.zeros(x.shape)
+    for i in range(w.shape[0]):
+        projected = projected + x[..., i, None] * w[i]
+    return projected if b is None else projected + b
 
 
 @BANK.mistake(

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import torch
+
 from attention.heads import split_heads
 
 from .bank import Bank
@@ -11,6 +13,19 @@ from .result import Result
 
 BANK = Bank()
 RIGHT_WAY = "`x.view(batch, seq, n_heads, d_key).transpose(1, 2)`"
+RIGHT_SLICE = "`x[:, :, h * d_key : (h + 1) * d_key]`"
+EITHER_WAY = f"{RIGHT_WAY}, or `torch.stack` with dim=1 of a slice {RIGHT_SLICE} for each head h"
+FLOAT_D_KEY = (
+    "`/` makes a float, even where nothing is left over, and sizes, strides, slices and ranges "
+    "take ints.",
+    "Divide with `//`: `d_key = d_model // n_heads`.",
+)
+STRIDES_OF_THE_EXAMPLE = (
+    "(48, 4, 8, 1) are the strides of the running example, 6 tokens of 8 numbers in 2 heads. This "
+    "x has other sizes.",
+    "Compute them: `sentence, token, component = x.stride()`, and from a head to the next it is "
+    "`d_key * component`. The size comes from `x.shape` and n_heads.",
+)
 
 
 def row_of_head_0(yours, right, inputs):
@@ -34,7 +49,7 @@ def viewed_straight(x, n_heads):
 @BANK.mistake(
     "The axes of heads and tokens have not changed places: your result is (batch, seq, heads, "
     "d_key), and a product of two such tensors would compare heads instead of tokens.",
-    "Add `.transpose(1, 2)`.",
+    "The heads are axis 1: add `.transpose(1, 2)`, or stack with `torch.stack(parts, dim=1)`.",
 )
 def not_transposed(x, n_heads):
     return split_heads(x, n_heads).transpose(1, 2)
@@ -43,7 +58,8 @@ def not_transposed(x, n_heads):
 @BANK.mistake(
     "The columns are dealt out like cards: your head 0 has columns 0, n_heads, 2 · n_heads and so "
     "on. Head h owns the d_key columns that lie next to each other from h · d_key on.",
-    f"In the `view` the axis of heads comes before that of d_key: {RIGHT_WAY}.",
+    f"In a `view` the axis of heads comes before that of d_key, {RIGHT_WAY}; as a slice, head h is "
+    f"{RIGHT_SLICE}.",
     row_of_head_0,
 )
 def interleaved(x, n_heads):
@@ -95,7 +111,7 @@ def heads_first(x, n_heads):
 @BANK.mistake(
     "The tokens are shared out among the heads instead of the columns. Every head sees every "
     "token, in d_key columns of its own.",
-    f"Cut the last axis: {RIGHT_WAY}.",
+    f"Cut the last axis: {EITHER_WAY}.",
 )
 def tokens_cut(x, n_heads):
     batch, seq, d_model = x.shape
@@ -112,8 +128,33 @@ def batch_and_heads_joined(x, n_heads):
 
 
 @BANK.mistake(
+    "The heads are joined along the batch: (heads · batch, seq, d_key), without an axis of heads.",
+    "`torch.cat` joins along an axis that is there. `torch.stack(parts, dim=1)` makes a new one.",
+)
+def joined_along_the_batch(x, n_heads):
+    return torch.cat(x.chunk(n_heads, dim=-1))
+
+
+@BANK.mistake(
+    "The heads are joined along the tokens: (batch, heads · seq, d_key), without an axis of heads.",
+    "`torch.cat` joins along an axis that is there. `torch.stack(parts, dim=1)` makes a new one.",
+)
+def joined_along_the_tokens(x, n_heads):
+    return torch.cat(x.chunk(n_heads, dim=-1), dim=1)
+
+
+@BANK.mistake(
+    "This is x as it came: the heads lie side by side in the last axis, as they did before.",
+    "They need an axis of their own. `torch.cat` joins along an axis that is there, and "
+    "`torch.stack(parts, dim=1)` makes a new one.",
+)
+def joined_again(x, n_heads):
+    return torch.cat(x.chunk(n_heads, dim=-1), dim=-1)
+
+
+@BANK.mistake(
     "Every head gets all columns of x. Heads share them out: d_key = d_model / n_heads each.",
-    f"Cut the last axis instead of repeating it: {RIGHT_WAY}.",
+    f"Cut the last axis instead of repeating it: {EITHER_WAY}.",
 )
 def every_head_has_all(x, n_heads):
     return x[:, None].repeat(1, n_heads, 1, 1)
@@ -121,19 +162,50 @@ def every_head_has_all(x, n_heads):
 
 @BANK.mistake(
     "This is head 0 alone.",
-    f"All heads stand side by side on an axis of their own: {RIGHT_WAY}.",
+    f"All heads stand side by side on an axis of their own: {EITHER_WAY}.",
 )
 def first_head_only(x, n_heads):
     return split_heads(x, n_heads)[:, 0]
 
 
-@BANK.mistake(
-    "`/` makes a float, even where nothing is left over, and the size of an axis is an int.",
-    "Divide with `//`: `d_key = d_model // n_heads`.",
-)
+@BANK.mistake(*FLOAT_D_KEY)
 def d_key_as_a_float(x, n_heads):
     batch, seq, d_model = x.shape
     return x.view(batch, seq, n_heads, d_model / n_heads)
+
+
+@BANK.mistake(*FLOAT_D_KEY)
+def slices_of_a_float(x, n_heads):
+    return x[:, :, : x.shape[-1] / n_heads]
+
+
+@BANK.mistake(*FLOAT_D_KEY)
+def range_of_a_float(x, n_heads):
+    return [x[:, :, start:] for start in range(0, x.shape[-1], x.shape[-1] / n_heads)]
+
+
+@BANK.mistake(*FLOAT_D_KEY)
+def parts_of_a_float(x, n_heads):
+    return torch.stack(x.split(x.shape[-1] / n_heads, dim=-1), dim=1)
+
+
+@BANK.mistake(*FLOAT_D_KEY)
+def strides_of_a_float(x, n_heads):
+    batch, seq, d_model = x.shape
+    d_key, (sentence, token, component) = d_model / n_heads, x.stride()
+    size, stride = (batch, n_heads, seq, d_key), (sentence, d_key * component, token, component)
+    return torch.as_strided(x, size, stride)
+
+
+@BANK.mistake(*STRIDES_OF_THE_EXAMPLE)
+def strides_of_the_example(x, n_heads):
+    batch, seq, d_model = x.shape
+    return torch.as_strided(x, (batch, n_heads, seq, d_model // n_heads), (48, 4, 8, 1))
+
+
+@BANK.mistake(*STRIDES_OF_THE_EXAMPLE)
+def size_and_strides_of_the_example(x, n_heads):
+    return torch.as_strided(x, (3, 2, 6, 4), (48, 4, 8, 1))
 
 
 @BANK.mistake(

@@ -11,8 +11,8 @@ from .inputs import Case, Numbers
 from .result import Result
 
 BANK = Bank()
-RIGHT_BLOCK = "`[[cos a, sin a], [-sin a, cos a]]`"
-RIGHT_ANGLE = "`a = k / 10000 ** (column / d_model)` for `column` 0, 2, 4, …"
+RIGHT_BLOCK = "`[[cos t, sin t], [-sin t, cos t]]`"
+RIGHT_ANGLE = "`t = k / 10000 ** (column / d_model)` for `column` 0, 2, 4, …"
 
 
 def slowness(d_model):
@@ -52,7 +52,7 @@ def first_position(yours, right, inputs):
     "This steps the other way: yours is the matrix of -k, which is also the transpose of the right "
     "one. Textbooks turn points (cos, sin), and here the sine stands first; or yours is for rows, "
     "`pe @ matrix`, and here PE(pos) is a column.",
-    f"Let the minus stand below the diagonal: {RIGHT_BLOCK}.",
+    f"Let the minus stand below the diagonal, and k keep its sign: {RIGHT_BLOCK}.",
     first_position,
 )
 def transposed(k, d_model):
@@ -60,9 +60,19 @@ def transposed(k, d_model):
 
 
 @BANK.mistake(
+    "k has lost its sign: for a negative k yours is the matrix of -k, which steps forward.",
+    "In the angle a negative k turns the hands back by itself, without `abs` and without a case of "
+    f"its own: {RIGHT_ANGLE}.",
+    first_position,
+)
+def sign_lost(k, d_model):
+    return step_matrix(abs(k), d_model)
+
+
+@BANK.mistake(
     "Both sines have the same sign, so that the blocks are no rotations: they change the length of "
     "what they turn.",
-    f"cos(p + a) = cos p cos a - sin p sin a, hence the minus: {RIGHT_BLOCK}.",
+    f"cos(a + t) = cos a cos t - sin a sin t, hence the minus: {RIGHT_BLOCK}.",
 )
 def no_minus(k, d_model):
     return turned(k / slowness(d_model), below=1)
@@ -93,6 +103,15 @@ def spread_to_the_end(k, d_model):
 )
 def counted_from_one(k, d_model):
     return turned(k / (slowness(d_model) * 10000 ** (2 / d_model)))
+
+
+@BANK.mistake(
+    "Each hand is ten times slower than the one before it. That is so at d_model 8 alone: with "
+    "more columns the speeds lie closer together, with fewer further apart.",
+    f"Let the speed depend on d_model: {RIGHT_ANGLE}.",
+)
+def ten_times_slower(k, d_model):
+    return turned(k / 10 ** torch.arange(d_model // 2, dtype=torch.float64))
 
 
 @BANK.mistake(

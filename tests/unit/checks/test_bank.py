@@ -136,6 +136,13 @@ def test_step_matrix():
 
         return function
 
+    right = exponent(lambda hand, d_model: 2 * hand / d_model)
+
+    def ten_times(k, d_model):
+        turns = [torch.tensor(k / 10**i) for i in range(d_model // 2)]
+        blocks = [torch.stack([t.cos(), t.sin(), -t.sin(), t.cos()]).view(2, 2) for t in turns]
+        return torch.block_diag(*blocks)
+
     def in_halves(k, d_model):
         a = k / 10000 ** (torch.arange(0, d_model, 2) / d_model)
         s, c = a.sin().diag(), a.cos().diag()
@@ -149,9 +156,14 @@ def test_step_matrix():
         exponent(lambda hand, d_model: 0): "one_speed",
         in_halves: "halves",
         lambda k, d_model: torch.eye(d_model): "identity",
+        ten_times: "ten_times_slower",
+        lambda k, d_model: right(abs(k), d_model): "sign_lost",
+        lambda k, d_model: right(-k, d_model): "transposed",
     }
     for function, name in named.items():
-        assert checks.check_step_matrix(function).mistakes == (name,)
+        for seed in range(3):
+            assert checks.check_step_matrix(function, seed=seed).mistakes == (name,)
+    assert checks.check_step_matrix(right).passed
     message = " ".join(checks.check_step_matrix(textbook).paragraphs)
     k = step_matrix.TASK.cases(checks.inputs.Numbers(0))[0].inputs["k"]
     assert f"PE(0) becomes {-math.sin(k):.2f}, {math.cos(k):.2f}, … with yours" in message
@@ -173,6 +185,52 @@ def test_projection():
     assert checks.check_projection(row_by_row).mistakes == ("transposed",)
     assert checks.check_projection(with_linear).mistakes == ("transposed",)
     assert checks.check_projection(without_bias).mistakes == ("bias_forgotten",)
+
+
+def test_projection_by_rows():
+    def by_rows(x, w, b=None, number=lambda x, i: x[..., i, None], row=lambda w, i: w[i]):
+        projected = 0
+        for i in range(w.shape[0]):
+            projected = projected + number(x, i) * row(w, i)
+        return projected if b is None else projected + b
+
+    def into(start):
+        def function(x, w, b=None):
+            projected = start(x)
+            for i in range(len(w)):
+                projected += x[..., i : i + 1] * w[i]
+            return projected if b is None else projected + b
+
+        return function
+
+    def bias_inside(x, w, b=None):
+        projected = 0
+        for i in range(len(w)):
+            projected = projected + x[..., i : i + 1] * w[i]
+            if b is not None:
+                projected = projected + b
+        return projected
+
+    def bias_under_the_sum(x, w, b=None):
+        rows = x[..., None] * w
+        return (rows if b is None else rows + b).sum(dim=-2)
+
+    named = {
+        partial(by_rows, number=lambda x, i: x[..., i]): "last_axis_lost",
+        partial(by_rows, number=lambda x, i: x.select(-1, i)): "last_axis_lost",
+        into(lambda x: torch.zeros(x.shape)): "as_wide_as_x",
+        into(torch.zeros_like): "as_wide_as_x",
+        bias_inside: "bias_with_every_row",
+        bias_under_the_sum: "bias_with_every_row",
+        partial(by_rows, row=lambda w, i: w[:, i]): "transposed",
+    }
+    assert checks.check_projection(by_rows).passed
+    for function, name in named.items():
+        for seed in range(3):
+            result = checks.check_projection(function, seed=seed)
+            assert result.mistakes == (name,)
+    assert "take `w[i]`, since `w[:, i]` is a column" in " ".join(result.paragraphs)
+    assert checks.check_projection(lambda x, w, b=None: x * w).mistakes == ("entry_by_entry",)
 
 
 def test_split_heads():
@@ -198,6 +256,71 @@ def test_split_heads():
         assert checks.check_split_heads(function).mistakes == (name,)
     text = repr(checks.check_split_heads(view))
     assert "holds x[0, 0, 3], x[0, 0, 4], x[0, 0, 5]" in text  # of token 0, in token 1's row
+
+
+def test_heads_from_slices():
+    def slices(x, n_heads, join=torch.stack, divide=int.__floordiv__, **dim):
+        d_key = divide(x.shape[-1], n_heads)
+        return join([x[:, :, i * d_key : (i + 1) * d_key] for i in range(n_heads)], **dim)
+
+    def starts(x, n_heads):
+        d_key = x.shape[-1] / n_heads
+        return torch.stack([x[..., i : i + d_key] for i in range(0, x.shape[-1], d_key)], dim=1)
+
+    def parts(x, n_heads):
+        return torch.stack(x.split(x.shape[-1] / n_heads, -1), dim=1)
+
+    def dealt_out(x, n_heads):
+        return torch.stack([x[:, :, i::n_heads] for i in range(n_heads)], dim=1)
+
+    def of_tokens(x, n_heads):
+        n = x.shape[1] // n_heads
+        return torch.stack([x[:, i * n : (i + 1) * n] for i in range(n_heads)], dim=1)
+
+    named = {
+        partial(slices, join=torch.cat): "joined_along_the_batch",
+        partial(slices, join=torch.cat, dim=1): "joined_along_the_tokens",
+        partial(slices, join=torch.cat, dim=-1): "joined_again",
+        lambda x, n_heads: x: "joined_again",
+        partial(slices, dim=2): "not_transposed",
+        dealt_out: "interleaved",
+        of_tokens: "tokens_cut",
+        partial(slices, join=lambda heads: heads[0]): "first_head_only",
+        lambda x, n_heads: torch.stack([x] * n_heads, dim=1): "every_head_has_all",
+        partial(slices, divide=int.__truediv__): "slices_of_a_float",
+        starts: "range_of_a_float",
+        parts: "parts_of_a_float",
+    }
+    assert checks.check_split_heads(partial(slices, dim=1)).passed
+    for function, name in named.items():
+        for seed in range(3):
+            result = checks.check_split_heads(function, seed=seed)
+            assert result.mistakes == (name,)
+            # A way out that the exercise allows, whose slices are to be made without a view.
+            ways = "torch.stack", "x[:, :, h * d_key : (h + 1) * d_key]", "//"
+            assert any(way in " ".join(result.paragraphs) for way in ways), name
+
+
+def test_heads_from_strides():
+    def strided(x, n_heads, stride=None, size=None, divide=int.__floordiv__):
+        batch, seq, d_model = x.shape
+        d_key = divide(d_model, n_heads)
+        stride = stride or (seq * d_model, d_key, d_model, 1)
+        return x.as_strided(size or (batch, n_heads, seq, d_key), stride)
+
+    # What chapter 3 prints of its q, (3, 6, 8), in two heads.
+    printed = torch.zeros(3, 6, 8).view(3, 6, 2, 4).transpose(1, 2)
+    named = {
+        partial(strided, stride=printed.stride()): "strides_of_the_example",
+        partial(
+            strided, stride=printed.stride(), size=printed.shape
+        ): "size_and_strides_of_the_example",
+        partial(strided, divide=int.__truediv__): "strides_of_a_float",
+    }
+    assert checks.check_split_heads(strided).passed
+    for function, name in named.items():
+        for seed in range(3):
+            assert checks.check_split_heads(function, seed=seed).mistakes == (name,)
 
 
 def test_merge_heads():

@@ -32,6 +32,16 @@ def test_what_differs_has_something_in_common(words):
     assert words not in difference(AXES, (RULES[words],), (DUE,), rule=False)
 
 
+def test_two_axes_of_one_name_are_told_apart():
+    axes, due = {"result": "d_model d_model"}, Numbers(0).tensor(4, 4)
+    wrong = torch.cat([due[:1], due[1:].roll(1, dims=0).mul(1.5)])
+    assert "Along d_model (axis 0) it is right at [0] and wrong at [1, 2, 3]." in difference(
+        axes, (wrong,), (due,)
+    )
+    said = difference(axes, (due[:3, :2],), (due,))
+    assert "d_model (axis 0) is 3 long, and 4 is due; d_model (axis 1) is 2 long" in said
+
+
 @pytest.mark.parametrize("shape", [(), (1,), (7,), (2, 3)])
 def test_numbers_that_have_nothing_in_common_are_told_as_they_are(shape):
     numbers = Numbers(1)
