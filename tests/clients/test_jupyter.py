@@ -180,18 +180,22 @@ class Live:
 
     def try_reading(self):
         """Read the picture's cells by the arrow keys, which the client would like to have too."""
-        if not self.seen()["matrices"]:
+        several = [name for name, cells in self.seen()["matrices"] if len(cells) > 1]
+        if not several:
             return  # a drawing has no cells
         picture, readout = self.element.locator("[data-picture]"), self.element.locator(".readout")
-        middle = picture.evaluate(
-            "({matrices: [{left, top, size, high}]}) => ({x: left + size / 2, y: top + high / 2})"
+        middle, wide = picture.evaluate(
+            """({matrices}, wanted) => {
+              const {left, top, size, high, columns} = matrices.find(({name}) => name === wanted);
+              return [{x: left + size / 2, y: top + high / 2}, columns.length > 1];
+            }""",
+            several[0],
         )
-        picture.locator("svg[data-name]").first.hover(position=middle)
+        picture.locator(f"svg[data-name='{several[0]}']").hover(position=middle)
         # At rest on the picture the pointer would point anew, at another cell, when the page moves.
         self.page.mouse.move(0, 0)
         picture.locator("[data-cursor]").focus()
         # Bars, one above another, are a single column: there is nothing to the right of a cell.
-        wide = picture.evaluate("({matrices: [{columns}]}) => columns.length > 1")
         for key in ("ArrowRight", "ArrowLeft") if wide else ("ArrowDown", "ArrowUp"):
             said = readout.inner_text()
             self.page.keyboard.press(key)
