@@ -32,7 +32,7 @@ var(--pst-color-border,#999)}
 .drawing .link{text-decoration:underline}
 .drawing .edge{fill:none;stroke:var(--quiet)}
 .drawing .cut{fill:none;stroke:var(--ink);stroke-width:2;stroke-dasharray:5 4}
-.drawing .faint{opacity:.5}
+.drawing .faint{opacity:.8}
 .drawing .x{--of:var(--ink)}
 .drawing .q{--of:var(--sym-q,#1f5fbf)}
 .drawing .k{--of:var(--sym-k,#a34708)}

@@ -60,7 +60,7 @@ head 0, bit, the (6,)
                 canvas.text(left - 24, top - 34, title, f"head-{h} of bold", anchor="start")
                 first, last = (xs[seat + end(offsets)] for end in (min, max))
                 band = first - step * 0.45, top - 12, last - first + step * 0.9, HIGH + 22
-                canvas.rectangle(*band, f"head-{h} fill", fill_opacity=0.12)
+                canvas.rectangle(*band, f"head-{h} fill", fill_opacity=0.25)
                 canvas.text((first + last) / 2, top - 16, answer, f"head-{h} of bold", size=12)
                 canvas.path(f"M{point(xs[0] - 8, zero)}H{xs[-1] + 8:g}", "edge")
                 canvas.text(xs[0] - 12, zero + 4, "0", "quiet", size=11, anchor="end")

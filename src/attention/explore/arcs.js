@@ -197,7 +197,7 @@ function arcsOver({ tokens, verb, weights, roles, off = [] }, { lying, at, base,
       if (i !== strongest || (heads.length > 2 && weight < surest[i])) return;
       const middle = (from + to) / 2;
       const [x, y] = lying ? [middle, base - 8 - bulge] : [side + bulge + 6, middle + 4];
-      const label = `${roleOf(roles[head]) || `head ${head}`} ${number(weight)}`;
+      const label = `${roleOf(roles[head]) || `head ${head}:`} ${number(weight)}`;
       labels.push({ x, y, label, head });
     });
   }

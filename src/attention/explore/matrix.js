@@ -109,10 +109,17 @@ function numbersIn(tensor, looks, largest, size) {
   const decimals = [2, ...(largest >= 2 ? [1] : []), ...(largest >= 10 ? [0] : [])];
   for (const places of decimals) {
     const shown = looks.map(({ text }, i) => text ?? short(tensor.data[i], places));
-    const slot = slotFor(shown, size);
-    if (slot) return { shown, slot };
+    for (const texts of [shown, shown.map(wholeShortened)]) {
+      const slot = slotFor(texts, size);
+      if (slot) return { shown: texts, slot };
+    }
   }
   return {};
+}
+
+// A weight of 1.00 is a character wider than every other weight: small cells would lose all numbers.
+function wholeShortened(text) {
+  return text === "1.00" ? "1.0" : text;
 }
 
 // The numbers of a row are one text in a font whose characters are all equally wide: an element for
