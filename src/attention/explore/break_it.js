@@ -92,7 +92,12 @@ export default explorer({
         [panel("by each mistake alone, and by what is switched on together", price)],
         `${thousands(of)} verbs of 300 new sentences, padded to the longest. ${compared(lost, at)}`,
       ) +
-      row("What the row of each verb holds", looks) +
+      row(
+        "What the row of each verb holds",
+        looks,
+        isOn(at, 0) && "After the wrong split a row of a head, and a column, " +
+            "is no longer the word that it is named after.",
+      ) +
       asking.map((verb, nth) => {
         const both = QUESTIONS.map((question, i) => {
           const word = given[2 * nth + i];
