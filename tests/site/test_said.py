@@ -33,7 +33,11 @@ OTHER_NUMBER = re.compile(rf"({MINUS}?)\b(\d+\.\d\d+(?! \w*illion| thousand)|\d+
 # What a view is given as JSON.
 STATE = ("title", "controls", "frames", "models", "reads")
 # Places of the controls at which a word turns that the three places of every explorer do not show.
-MORE_PLACES = {"cache_explorer": [[1, 2, 1]]}  # the step before the model's first wrong sign
+MORE_PLACES = {
+    # Two mistakes that lose fewer together than one alone, as many, and more.
+    "break_it_explorer": [[1, 0, 0, 0, 1], [0, 1, 0, 1, 0], [0, 0, 1, 1, 0]],
+    "cache_explorer": [[1, 2, 1]],  # the step before the model's first wrong sign
+}
 # How a cell is drawn whose colour is not that of its number; t0 to t7 are the tokens' colours.
 MARKS = {"": " ", "plus": " ", "minus": " ", "struck": "/", "unread": ".", "plain": "o"}
 

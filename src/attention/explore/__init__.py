@@ -3,6 +3,7 @@
 from attention.explore.alignment import alignment_explorer
 from attention.explore.attention_graph import attention_graph_explorer
 from attention.explore.be_the_head import be_the_head_explorer
+from attention.explore.break_it import break_it_explorer
 from attention.explore.buckets import buckets_explorer
 from attention.explore.cache import cache_explorer
 from attention.explore.claims import claims_explorer
