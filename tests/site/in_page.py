@@ -2,6 +2,7 @@
 
 import base64
 import functools
+import re
 
 import numpy as np
 
@@ -39,7 +40,7 @@ def view_of(name):
 def source_of(name):
     """The module of a view as the page has it, but for the widget around it."""
     code = str(view_of(name)._esm)
-    code = code.replace("export default explorer(", "export default (")
+    code = re.sub(r"export default (explorer|painting)\(", "export default (", code)
     return code + "\nexport const { halves, unpacked, difference } = frames_js;"
 
 

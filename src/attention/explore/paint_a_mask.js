@@ -1,0 +1,198 @@
+// A mask that the reader paints: what each head looks at under it, what the model answers at each
+// verb, and at how many verbs of many sentences it is still right.
+
+import { answer, answers } from "./answers.js";
+import { embed, linear, multiHeadAttention, PAD } from "./attention.js";
+import { bars } from "./chart.js";
+import { listed, number, percent, thousands } from "./format.js";
+import { element, escapeHtml } from "./markup.js";
+import { cellSize, matrix } from "./matrix.js";
+import { painting, switches } from "./painting.js";
+import { panel, row } from "./panels.js";
+import { argmax, filled, range, Tensor } from "./tensor.js";
+
+const QUESTIONS = ["who", "whom"];
+
+// Whether a query may attend to a key: true = may.
+const RULES = {
+  "nothing hidden": () => true,
+  "padding hidden": (_query, _key, isPad) => !isPad,
+  "padding and future hidden": (query, key, isPad) => !isPad && key <= query,
+  "only the next word": (query, key) => key === query + 1,
+  "each word only itself": (query, key) => key === query,
+  "everything hidden": () => false,
+};
+
+export default painting({
+  model: () => "book",
+
+  // One <pad>, so that there is one to hide.
+  prepare: (tokens) => (tokens.at(-1) === PAD ? tokens : [...tokens, PAD]),
+
+  act(what, memory) {
+    if (what === "start again") return memory.painted = {};
+    const [, r, c] = what.split(" ");
+    const { start, mask } = memory.shown;
+    const painted = (memory.painted ??= {})[start] ??= {};
+    const [height] = mask.shape;
+    painted[`${r} ${c}`] = !mask.data[r * height + Number(c)];
+  },
+
+  compute({ tokens, ids }, at, model, { memory }) {
+    const asking = range(tokens.length).filter((i) => model.all_verbs.includes(tokens[i]));
+    if (!asking.length) return { problem: `No verb in it asks. Try ${listed(model.all_verbs)}.` };
+    const painted = memory.painted?.[at.start_from] ?? {};
+    const may = maskOf(at.start_from, painted, (key) => tokens[key] === PAD);
+    const x = embed(ids, model.table);
+    const { output, weights } = multiHeadAttention(x, model, may);
+    const said = asking.flatMap((verb) => readOut(output.at(verb), model));
+    const mask = filled(tokens.length, tokens.length, (r, c) => Number(may(r, c)));
+    memory.shown = { start: at.start_from, mask };
+    const { right, of } = countRight(model, at.start_from, painted);
+    return {
+      ...{ tokens, asking, mask, weights, right, of },
+      answers: said.map(({ word }) => word),
+      sure: new Tensor([asking.length, 2], Float64Array.from(said, ({ sure }) => sure)),
+      share: new Tensor([1, 1], Float64Array.of(right / of)),
+    };
+  },
+
+  status({ mask, right, of, share }, at) {
+    const open = mask.data.filter((may) => may).length;
+    return `started from: ${at.start_from} · ${open} of ${mask.data.length} cells on` +
+      ` · both answers right at ${thousands(right)} of ${thousands(of)} verbs, ` +
+      percent(share.data[0]);
+  },
+
+  draw(frame, at, available) {
+    const { tokens, asking, mask, weights, share, right, of } = frame;
+    const n = tokens.length;
+    const rows = tokens.map((word, r) => (asking.includes(r) ? `▸ ${word}` : word));
+    const heads = range(weights.shape[0]);
+    const fit = (across, most) => {
+      const width = (available - 18 * (across - 1)) / across;
+      return cellSize(width, n, rows, { most });
+    };
+    const look = { rows, columns: tokens, largest: 1 };
+    const paint = (forbidden, seen = {}) => (_, r, c) =>
+      mask.data[r * n + c] ? seen : { kind: "struck", text: forbidden };
+    const grid = matrix({
+      ...{ ...look, name: "mask", tensor: mask, size: fit(1, 32) },
+      ...{ paint: paint("0", { text: "1" }), over: switches([n, n], "cell") },
+    });
+    const size = fit(available >= 500 ? 2 : 1, 26);
+    const maps = heads.map((i) => {
+      const name = `weights ${i}`;
+      const map = matrix({ ...look, name, tensor: weights.at(i), size, paint: paint("0") });
+      return panel(`weights of head ${i}`, map, "weights");
+    });
+    const total = bars({
+      ...{ name: "share", tensor: share, rows: ["right"], column: "share of the verbs" },
+      ...{ width: Math.min(available, 640), space: 60, pitch: 28, largest: 1, mark: 0.5 },
+      format: percent,
+    });
+    const again = { type: "button", "data-act": "start again" };
+    return (
+      element("p", { class: "switches" }, element("button", again, "start again")) +
+      row(
+        "Your mask: click or tap a cell, or press Enter or Space on it",
+        [panel("1 = may attend; a row asks, a column is read; ▸ a verb", grid)],
+      ) +
+      told(frame).map((text) => element("p", { class: "note" }, escapeHtml(text))).join("") +
+      asking.map((_, nth) => answered(frame, nth)).join("") +
+      row(
+        `The price: both answers right at ${thousands(right)} of ${thousands(of)} verbs`,
+        [panel(`of ${of / 2} new sentences with two verbs`, total)],
+        `Each sentence, padded to the longest, starts from “${at.start_from}”. A cell that you ` +
+          "switched is as you left it in all of them, at the same position, whatever word stands " +
+          "there; cells outside your grid stay as they start.",
+      ) +
+      row("What each head looks at under your mask", maps)
+    );
+  },
+
+  describe({ name, r, c, value }, { tokens, mask, right, of }) {
+    if (name === "share") return `Right at ${thousands(right)} of ${thousands(of)} verbs.`;
+    const n = tokens.length;
+    const [query, key] = [r, c].map((place) => `“${tokens[place]}” ${place}`);
+    if (name !== "mask") {
+      const given = mask.data[r * n + c]
+        ? `the weight ${number(value)}`
+        : "no weight: it is hidden";
+      return `Head ${name.split(" ")[1]}: ${query} gives ${key} ${given}.`;
+    }
+    if (!value) return `Off: ${query} may not attend to ${key}.`;
+    const leak = tokens[c] === PAD ? ", which is padding" : c > r ? ", which comes later" : "";
+    return `On: ${query} may attend to ${key}${leak}.`;
+  },
+});
+
+function maskOf(start, painted, isPad) {
+  return (query, key) => painted[`${query} ${key}`] ?? RULES[start](query, key, isPad(key));
+}
+
+// The answers to both questions, of a verb's row of the output.
+function readOut(row, model) {
+  return QUESTIONS.map((question) => {
+    const one = new Tensor([1, row.shape[0]], row.data);
+    const logits = linear(one, model[`w_${question}`], model[`b_${question}`]).data;
+    const id = argmax(logits);
+    const sum = logits.reduce((total, logit) => total + Math.exp(logit - logits[id]), 0);
+    return { id, word: model.vocabulary[id], sure: 1 / sum };
+  });
+}
+
+// At how many verbs both answers are right, and of how many. Only the rows of verbs are computed:
+// no answer is read elsewhere.
+function countRight(model, start, painted) {
+  const { sentences, asks } = model;
+  let right = 0;
+  for (const s of range(sentences.shape[0])) {
+    const ids = sentences.at(s).data;
+    const may = maskOf(start, painted, (key) => ids[key] === 0);
+    const x = embed(ids, model.table);
+    const verbs = range(asks.shape[1]).map((nth) => asks.at(s).at(nth).data);
+    const rows = filled(verbs.length, x.shape[1], (nth, c) => x.at(verbs[nth][0]).data[c]);
+    const mask = (nth, key) => may(verbs[nth][0], key);
+    const { output } = multiHeadAttention(rows, model, mask, x);
+    verbs.forEach(([, who, whom], nth) => {
+      const [first, second] = readOut(output.at(nth), model);
+      if (first.id === who && second.id === whom) right++;
+    });
+  }
+  return { right, of: asks.shape[0] * asks.shape[1] };
+}
+
+// The rows that see nothing, and the cells that leak.
+function told({ tokens, mask }) {
+  const n = tokens.length;
+  const cells = range(n * n).filter((i) => mask.data[i]);
+  const empty = range(n).filter((r) => !mask.at(r).data.some((may) => may));
+  const pads = cells.filter((i) => tokens[i % n] === PAD).length;
+  const later = cells.filter((i) => i % n > Math.floor(i / n) && tokens[i % n] !== PAD).length;
+  const names = empty.map((r) => `“${tokens[r]}” ${r}`).join(", ");
+  return [
+    empty.length
+      ? `See nothing, so that all their weights are 0: ${
+        empty.length === n ? "all rows" : names
+      }. Nothing comes of the words there; an answer read there is a guess.`
+      : "Every row sees something.",
+    `Leaks: ${cellsOf(pads)} on padding, which nobody should read; ${
+      cellsOf(later)
+    } on later words` +
+    ", which a model that writes must not read.",
+  ];
+}
+
+function cellsOf(count) {
+  return count === 1 ? "1 cell" : `${count || "no"} cells`;
+}
+
+function answered({ tokens, asking, answers: words, sure }, nth) {
+  const parts = QUESTIONS.map((question, i) => {
+    const word = words[2 * nth + i];
+    const names = { "data-question": question, "data-verb": asking[nth], "data-answer": word };
+    return answer(question, word, sure.at(nth).data[i], names);
+  });
+  return answers(tokens[asking[nth]], parts);
+}
