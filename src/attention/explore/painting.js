@@ -11,9 +11,10 @@ export function switches([height, width], name) {
   return ({ size }) =>
     range(height * width).map((i) => {
       const [r, c] = [Math.floor(i / width), i % width];
-      const place = { x: c * size, y: r * size, width: size, height: size };
-      const act = `${name} ${r} ${c}`;
-      return element("rect", { ...place, "data-act": act, fill: "transparent", cursor: "pointer" });
+      const corner = `${c * size} ${r * size}`;
+      const d = `M${corner}h${size}v${size}h${-size}z`;
+      const press = { "data-act": `${name} ${r} ${c}`, "data-corner": corner };
+      return element("path", { d, ...press, fill: "transparent", cursor: "pointer" });
     }).join("");
 }
 
@@ -25,8 +26,8 @@ export function painting(view) {
 
       // After the drawing is made anew, the cell is read out as it is now.
       function readAgain({ target }) {
-        const act = target.closest?.("rect[data-act]")?.dataset.act;
-        const cell = act && el.querySelector(`rect[data-act="${act}"]`);
+        const act = target.closest?.("path[data-act]")?.dataset.act;
+        const cell = act && el.querySelector(`path[data-act="${act}"]`);
         if (!cell) return;
         const { left, top, width, height } = cell.getBoundingClientRect();
         const [clientX, clientY] = [left + width / 2, top + height / 2];
@@ -40,11 +41,9 @@ export function painting(view) {
         if (!el.contains(target)) return;
         target.toggleAttribute("data-lm-suppress-shortcuts", true);
         event.preventDefault();
-        for (const cell of el.querySelectorAll("rect[data-act]")) {
+        for (const cell of el.querySelectorAll("path[data-act]")) {
           const outline = cell.closest("svg").querySelector(".outline").getAttribute("d") ?? "";
-          if (!outline.startsWith(`M${cell.getAttribute("x")} ${cell.getAttribute("y")}h`)) {
-            continue;
-          }
+          if (!outline.startsWith(`M${cell.dataset.corner}h`)) continue;
           cell.dispatchEvent(new MouseEvent("click", { bubbles: true }));
           return;
         }
