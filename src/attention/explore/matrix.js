@@ -117,7 +117,7 @@ function numbersIn(tensor, looks, largest, size) {
   return {};
 }
 
-// A weight of 1.00 is a character wider than every other weight: small cells would lose all numbers.
+// A weight of 1.00 is a character wider than any other: small cells would lose all their numbers.
 function wholeShortened(text) {
   return text === "1.00" ? "1.0" : text;
 }
