@@ -236,6 +236,13 @@ OWN = [
     "dogs run at noon",
     "the boat hid the other boat",
 ]
+TWO_VERBS = [
+    "the fox bit the wolf and the wolf bit the fox",
+    "a child hid the big drum and the queen found the child",
+    "birds sing at dawn and a dog chased the red ball",
+    "The old teacher drew a boat and dogs run at noon.",
+    "an unknown thing followed the queen and the queen saw a lamp",
+]
 CHAPTERS = ("index", "02-projecting-to-q-k-v", "07-the-whole-module")
 
 
@@ -252,10 +259,11 @@ def write(v, text):
     return v.page.locator(".explorer-view").first
 
 
-def torch_answers(text, model=None):
+def torch_answers(text, model=None, nth=0):
     tokens = tokenize(text)
     batch = VOCABULARY.encode_batch([tokens])
-    answer = (model or who_and_whom.load(8, 2))(batch, torch.tensor(find_verbs(tokens)[:1]))
+    verb = torch.tensor([find_verbs(tokens)[nth]])
+    answer = (model or who_and_whom.load(8, 2))(batch, verb)
     return VOCABULARY.decode([answer.who.argmax().item(), answer.whom.argmax().item()])
 
 
@@ -274,6 +282,35 @@ def test_sentences_typed_without_a_network(visit, site):
         for text in OWN:
             widget = write(v, text)
             assert shown_answers(widget) == torch_answers(text), text
+        v.assert_no_trouble()
+
+
+@pytest.mark.parametrize(
+    ("stem", "shows"),
+    [
+        ("index", "[data-act^='ask']"),
+        ("02-projecting-to-q-k-v", "[data-act^='ask']"),
+        ("06-weighted-sums-and-merging", "[data-name='lost']"),
+    ],
+)
+def test_both_verbs_of_a_typed_sentence_are_answered_without_a_network(visit, site, stem, shows):
+    with visit(f"{site}/{stem}.html") as v:
+        v.mount_all()
+        widget = v.page.locator(f".explorer-view:has({shows})").first
+        widget.scroll_into_view_if_needed()
+        v.page.context.set_offline(True)
+        for text in TWO_VERBS:
+            widget.locator(".own input").fill(text)
+            for nth, verb in enumerate(find_verbs(tokenize(text))):
+                for button in widget.locator(f"[data-act='ask {verb}']").all():
+                    button.click()
+                seen = [
+                    widget.locator(f"[data-question={question}]")
+                    .and_(widget.locator(f"[data-verb='{verb}'], :not([data-verb])"))
+                    .get_attribute("data-answer")
+                    for question in ("who", "whom")
+                ]
+                assert seen == torch_answers(text, nth=nth), (text, verb)
         v.assert_no_trouble()
 
 
