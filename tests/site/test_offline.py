@@ -50,12 +50,15 @@ def test_every_page_works(visit, unpacked, page_name):
 
 
 def move(explorer):
-    """Move the first slider by the keyboard; the picture follows, once what changes is in sight."""
-    slider = explorer.locator("input[type=range]").first
+    """Move a slider by the keyboard, or the first control; the picture follows once it is seen."""
+    controls = explorer.locator(".sw-control")
+    sliders = controls.locator("input[type=range]")
+    control = (sliders if sliders.count() else controls.locator("select, input")).first
     picture = explorer.locator("[data-picture]")
     before = picture.inner_html()
-    at_the_end = slider.evaluate("slider => slider.value === slider.max")
-    slider.press("ArrowLeft" if at_the_end else "ArrowRight")
+    kind, at_the_end = control.evaluate("c => [c.type, c.value === c.max]")
+    keys = {"checkbox": "Space", "select-one": "ArrowDown"}
+    control.press(keys.get(kind, "ArrowLeft" if at_the_end else "ArrowRight"))
     explorer.page.wait_for_function(
         "([picture, before]) => picture.innerHTML !== before",
         arg=[picture.element_handle(), before],
