@@ -44,6 +44,16 @@ def source_of(name):
     return code + "\nexport const { halves, unpacked, difference } = frames_js;"
 
 
+def load_module(page, name, mistake=None):
+    """Import a view's module into a page, whole, or with one place of its text exchanged."""
+    source = source_of(name)
+    if mistake:
+        right, wrong = mistake
+        assert source.count(right) == 1
+        source = source.replace(right, wrong)
+    page.evaluate(LOAD, source)
+
+
 def text_of(data):
     return base64.b64encode(bytes(data)).decode()
 

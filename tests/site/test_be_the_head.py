@@ -18,7 +18,7 @@ from attention.explore.be_the_head import (
     two_verb_sentences,
 )
 from attention.trained.who_and_whom import find_verbs, new_sentences
-from tests.site.in_page import LOAD, numbers_of, source_of, text_of, view_of
+from tests.site.in_page import load_module, numbers_of, text_of, view_of
 
 CLOSE = 1e-5
 SENTENCES = 300
@@ -98,17 +98,14 @@ def played(page, tasks):
 
 
 def test_hundreds_of_settings_agree_with_torch(module_page, tasks, asked):
-    module_page.evaluate(LOAD, source_of("be_the_head"))
+    load_module(module_page, "be_the_head")
     found = played(module_page, tasks)
     np.testing.assert_allclose(found, torchs(tasks, asked), rtol=0, atol=CLOSE)
 
 
 @pytest.mark.parametrize("mistake", BROKEN)
 def test_a_broken_module_is_caught(module_page, tasks, asked, mistake):
-    right, wrong = BROKEN[mistake]
-    source = source_of("be_the_head")
-    assert source.count(right) == 1
-    module_page.evaluate(LOAD, source.replace(right, wrong))
+    load_module(module_page, "be_the_head", BROKEN[mistake])
     few = tasks[:40]
     assert not np.abs(played(module_page, few) - torchs(few, asked)).max() < 100 * CLOSE
 

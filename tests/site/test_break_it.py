@@ -9,7 +9,7 @@ import torch
 
 from attention.explore.break_it import COUNT, MISTAKES, count_right, shown
 from attention.trained.who_and_whom import VOCABULARY, encode, load, new_sentences
-from tests.site.in_page import LOAD, numbers_of, source_of, text_of, view_of
+from tests.site.in_page import load_module, numbers_of, text_of, view_of
 
 CLOSE = 1e-5
 SENTENCES = 20  # for each combination of the mistakes
@@ -132,17 +132,14 @@ def played(page, tasks):
 
 def test_all_combinations_agree_with_torch(module_page, tasks, model):
     assert {on for _, on in tasks} == set(COMBINATIONS)
-    module_page.evaluate(LOAD, source_of("break_it"))
+    load_module(module_page, "break_it")
     found = played(module_page, tasks)
     np.testing.assert_allclose(found, torchs(tasks, model), rtol=0, atol=CLOSE)
 
 
 @pytest.mark.parametrize("mistake", BROKEN)
 def test_a_broken_module_is_caught(module_page, tasks, model, mistake):
-    right, wrong = BROKEN[mistake]
-    source = source_of("break_it")
-    assert source.count(right) == 1
-    module_page.evaluate(LOAD, source.replace(right, wrong))
+    load_module(module_page, "break_it", BROKEN[mistake])
     few = tasks[: 2 * len(COMBINATIONS)]
     assert not np.abs(played(module_page, few) - torchs(few, model)).max() < 100 * CLOSE
 
@@ -155,7 +152,7 @@ def test_prices_counted_in_the_page_are_those_of_torch(module_page):
         (one.tokens + [VOCABULARY.pad] * (longest - len(one.tokens)), one.answers)
         for one in sentences
     ]
-    module_page.evaluate(LOAD, source_of("break_it"))
+    load_module(module_page, "break_it")
     settings = [setting(on) for on in COMBINATIONS]
     found = numbers_of(module_page, COUNTED, [state_of(), padded, settings])
     right, of = count_right()

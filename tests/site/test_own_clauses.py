@@ -12,7 +12,7 @@ from attention.explore.layer import ALL_VERBS
 from attention.trained import relative_clauses
 from attention.trained.relative_clauses import LAYERS, VOCABULARY, draw_clauses
 from attention.trained.without_parts import without_parts
-from tests.site.in_page import LOAD, numbers_of, source_of, text_of, view_of
+from tests.site.in_page import load_module, numbers_of, text_of, view_of
 
 CLOSE = 1e-5
 SENTENCES = 100
@@ -89,17 +89,14 @@ OFF = [off for count in range(4) for off in itertools.combinations(PARTS, count)
 @pytest.mark.parametrize("off", OFF, ids=str)
 @pytest.mark.parametrize("n_layers", LAYERS)
 def test_the_page_answers_what_torch_does(module_page, sentences, n_layers, off):
-    module_page.evaluate(LOAD, source_of("layer"))
+    load_module(module_page, "layer")
     found = computed(module_page, n_layers, off, sentences)
     np.testing.assert_allclose(found, torchs(n_layers, off, sentences), atol=CLOSE, rtol=0)
 
 
 @pytest.mark.parametrize("mistake", BROKEN)
 def test_a_broken_module_is_caught(module_page, sentences, mistake):
-    right, wrong = BROKEN[mistake]
-    source = source_of("layer")
-    assert source.count(right) == 1
-    module_page.evaluate(LOAD, source.replace(right, wrong))
+    load_module(module_page, "layer", BROKEN[mistake])
     few = sentences[:20]
     found = computed(module_page, 2, (), few)
     assert not np.abs(found - torchs(2, (), few)).max() < 100 * CLOSE

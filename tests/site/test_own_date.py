@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from attention.trained.dates import LETTERS, LONGEST, SIGN_NAMES, SIGNS, START, draw_dates, load
-from tests.site.in_page import LOAD, numbers_of, source_of, text_of, view_of
+from tests.site.in_page import load_module, numbers_of, text_of, view_of
 
 CLOSE = 1e-5
 DATES = 300
@@ -81,16 +81,13 @@ def computed(page, dates):
 
 
 def test_hundreds_of_dates_agree_with_torch(module_page, dates):
-    module_page.evaluate(LOAD, source_of("writing"))
+    load_module(module_page, "writing")
     np.testing.assert_allclose(computed(module_page, dates), torchs(dates), rtol=0, atol=CLOSE)
 
 
 @pytest.mark.parametrize("mistake", BROKEN)
 def test_a_broken_module_is_caught(module_page, dates, mistake):
-    right, wrong = BROKEN[mistake]
-    source = source_of("writing")
-    assert source.count(right) == 1
-    module_page.evaluate(LOAD, source.replace(right, wrong))
+    load_module(module_page, "writing", BROKEN[mistake])
     few = dates[:20]
     assert not np.abs(computed(module_page, few) - torchs(few)).max() < 100 * CLOSE
 

@@ -21,7 +21,7 @@ from attention.trained.who_and_whom import (
     without_head,
 )
 from tests.site.conftest import BOOK
-from tests.site.in_page import LOAD, numbers_of, source_of, text_of, view_of
+from tests.site.in_page import load_module, numbers_of, text_of, view_of
 from tools.widget_state import WIDGET_STATE
 
 CLOSE = 1e-5
@@ -122,17 +122,14 @@ def computed(page, view, d_model, n_heads, sentences):
 
 @pytest.mark.parametrize(("d_model", "n_heads"), SIZES)
 def test_thousands_of_sentences_agree_with_torch(module_page, landing, drawn, d_model, n_heads):
-    module_page.evaluate(LOAD, source_of("who_and_whom"))
+    load_module(module_page, "who_and_whom")
     found = computed(module_page, landing, d_model, n_heads, drawn)
     np.testing.assert_allclose(found, torchs(d_model, n_heads, drawn), rtol=0, atol=CLOSE)
 
 
 @pytest.mark.parametrize("mistake", BROKEN)
 def test_a_broken_module_is_caught(module_page, landing, drawn, mistake):
-    right, wrong = BROKEN[mistake]
-    source = source_of("who_and_whom")
-    assert source.count(right) == 1
-    module_page.evaluate(LOAD, source.replace(right, wrong))
+    load_module(module_page, "who_and_whom", BROKEN[mistake])
     few = drawn[:40]
     found = computed(module_page, landing, 8, 2, few)
     assert not np.abs(found - torchs(8, 2, few)).max() < 100 * CLOSE
@@ -181,15 +178,13 @@ def torchs_unbiased(d_model, n_heads):
 @pytest.mark.parametrize(("d_model", "n_heads"), SIZES)
 def test_projections_without_a_bias_are_those_of_torch(module_page, d_model, n_heads):
     """No frame is stored of them."""
-    module_page.evaluate(LOAD, source_of("projection"))
+    load_module(module_page, "projection")
     found = unbiased(module_page, d_model, n_heads)
     np.testing.assert_allclose(found, torchs_unbiased(d_model, n_heads), rtol=0, atol=CLOSE)
 
 
 def test_a_bias_that_stays_is_caught(module_page):
-    source = source_of("projection")
-    assert source.count(", bias && b)") == 1
-    module_page.evaluate(LOAD, source.replace(", bias && b)", ", b)"))
+    load_module(module_page, "projection", (", bias && b)", ", b)"))
     assert not np.abs(unbiased(module_page, 8, 2) - torchs_unbiased(8, 2)).max() < 100 * CLOSE
 
 
@@ -200,7 +195,7 @@ COMPUTED = [name for name in attention.explore.__all__ if name != "steps_explore
 @pytest.mark.parametrize("name", COMPUTED)
 def test_every_stored_frame_is_what_the_page_computes(module_page, name):
     view = view_of(name.removesuffix("_explorer"))
-    module_page.evaluate(LOAD, source_of(name.removesuffix("_explorer")))
+    load_module(module_page, name.removesuffix("_explorer"))
     if view.reads is None:  # there is nothing to write, so the page computes nothing
         assert module_page.evaluate("() => view.default.compute === undefined")
         return

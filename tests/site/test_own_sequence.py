@@ -8,7 +8,7 @@ import torch
 
 from attention.trained import induction
 from attention.trained.induction import LAYERS, SYMBOLS, decode, encode, new_sequences, without_head
-from tests.site.in_page import LOAD, numbers_of, source_of, text_of, view_of
+from tests.site.in_page import load_module, numbers_of, text_of, view_of
 
 CLOSE = 1e-5
 # Layer and head; (1, 0) and (1, 1) exist with two layers alone.
@@ -78,23 +78,20 @@ def computed(page, layers, sequences, off):
 @pytest.mark.parametrize("layers", LAYERS)
 def test_the_page_computes_what_torch_does(module_page, sequences, layers, off):
     off = [(layer, head) for layer, head in off if layer < layers]
-    module_page.evaluate(LOAD, source_of("induction"))
+    load_module(module_page, "induction")
     found = computed(module_page, layers, sequences, off)
     np.testing.assert_allclose(found, torchs(layers, sequences, off), atol=CLOSE, rtol=0)
 
 
 @pytest.mark.parametrize("mistake", BROKEN)
 def test_a_broken_module_is_caught(module_page, sequences, mistake):
-    right, wrong = BROKEN[mistake]
-    source = source_of("induction")
-    assert source.count(right) == 1
-    module_page.evaluate(LOAD, source.replace(right, wrong))
+    load_module(module_page, "induction", BROKEN[mistake])
     few, off = sequences[:5], [(0, 1)]
     found = computed(module_page, 2, few, off)
     assert not np.abs(found - torchs(2, few, off)).max() < 100 * CLOSE
 
 
 def test_a_sequence_is_read_without_its_spaces_and_in_small_letters(module_page):
-    module_page.evaluate(LOAD, source_of("induction"))
+    load_module(module_page, "induction")
     split = module_page.evaluate("text => view.default.split(text)", "The cat\t5")
     assert split == list("thecat5")

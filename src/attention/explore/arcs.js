@@ -2,11 +2,12 @@
 // at. Of two verbs the reader chooses the one that asks.
 
 import { answer, answers, knownAs } from "./answers.js";
-import { embed, linear, maskedSoftmax, mergeHeads } from "./attention.js";
+import { embed, linear, mergeHeads } from "./attention.js";
 import { multiHeadAttention, paddingMask } from "./attention.js";
 import { number } from "./format.js";
 import { element, escapeHtml, path, svg, text } from "./markup.js";
-import { argmax, filled, range, Tensor } from "./tensor.js";
+import { probabilities, readOut } from "./read_out.js";
+import { argmax, filled, range } from "./tensor.js";
 
 const DASHES = ["", "8 4", "2 3", "10 3 2 3", "14 4", "5 2", "1 4", "8 3 2 3 2 3"];
 const LEAST = 0.05; // a weight below it is not drawn
@@ -23,10 +24,7 @@ export function answered({ tokens, ids }, model, verbs, { asking, off = new Set(
   const verb = places.includes(asking) ? asking : (places[0] ?? -1);
   const width = output.shape[1];
   const row = filled(1, width, (_, c) => output.data[Math.max(verb, 0) * width + c]);
-  const [who, whom] = ["who", "whom"].map((question) => {
-    const logits = linear(row, model[`w_${question}`], model[`b_${question}`]);
-    return maskedSoftmax(new Tensor([1, ...logits.shape], logits.data)).at(0).at(0);
-  });
+  const [who, whom] = readOut(row, model).map((logits) => probabilities(logits).at(0));
   return { tokens, verb, weights, who, whom };
 }
 

@@ -9,11 +9,11 @@ import { listed, number, percent, thousands } from "./format.js";
 import { element } from "./markup.js";
 import { labelWidth } from "./matrix.js";
 import { panel, row } from "./panels.js";
+import { QUESTIONS } from "./read_out.js";
 import { range, Tensor } from "./tensor.js";
 
 const SEATS = ["before_2", "before_1", "after_1", "after_2", "after_3"]; // as controls
 const FROM_VERB = [-2, -1, 1, 2, 3]; // and from the start they are the places 0 to 4
-const QUESTIONS = ["who", "whom"];
 const GAP = 20; // between panels
 const SHORTEST = 40; // of a bar that fills its line
 

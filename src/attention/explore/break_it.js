@@ -1,7 +1,7 @@
 // The trained attention with mistakes in it: the weights of each verb of a sentence, the two
 // answers there, and at how many verbs of many sentences an answer is lost.
 
-import { answer, answers, knownAs } from "./answers.js";
+import { knownAs } from "./answers.js";
 import {
   embed,
   linear,
@@ -18,11 +18,11 @@ import { explorer } from "./explorer.js";
 import { listed, number, thousands } from "./format.js";
 import { cellSize, matrix } from "./matrix.js";
 import { panel, row } from "./panels.js";
+import { answersOfVerb, probabilities, readOut } from "./read_out.js";
 import { argmax, filled, range, stack, sum, Tensor } from "./tensor.js";
 
 const MISTAKES = ["wrong_split", "wrong_axis", "no_scale", "mask_too_late", "no_transpose"];
 const NAMES = MISTAKES.map((name) => name.replaceAll("_", " "));
-const QUESTIONS = ["who", "whom"];
 
 export default explorer({
   model: () => "trained",
@@ -42,10 +42,7 @@ export default explorer({
     if (!asking.length) return { problem: `No verb in it asks. Try ${listed(verbs)}.` };
     const { output, weights } = attendWrongly(embed(ids, model.table), model, at, tokens);
     const rows = filled(asking.length, output.shape[1], (r, c) => output.at(asking[r]).data[c]);
-    const [who, whom] = QUESTIONS.map((question) => {
-      const logits = linear(rows, model[`w_${question}`], model[`b_${question}`]);
-      return maskedSoftmax(new Tensor([1, ...logits.shape], logits.data)).at(0);
-    });
+    const [who, whom] = readOut(rows, model).map(probabilities);
     const given = asking.flatMap((_, nth) => [who.at(nth).data, whom.at(nth).data]);
     const { right, of, lost } = stored; // the price is torch's, and no sentence here changes it
     return {
@@ -68,7 +65,7 @@ export default explorer({
   },
 
   draw(frame, at, available) {
-    const { tokens, asking, weights, answers: given, shares, right, of, lost } = frame;
+    const { tokens, asking, weights, right, of, lost } = frame;
     const rows = [...NAMES, "together"];
     const on = [...NAMES.map((_, nth) => isOn(at, nth)), true];
     const price = bars({
@@ -98,14 +95,7 @@ export default explorer({
         isOn(at, 0) && "After the wrong split a row of a head, and a column, " +
             "is no longer the word that it is named after.",
       ) +
-      asking.map((verb, nth) => {
-        const both = QUESTIONS.map((question, i) => {
-          const word = given[2 * nth + i];
-          const names = { "data-question": question, "data-verb": verb, "data-answer": word };
-          return answer(question, word, shares.at(nth).data[i], names);
-        });
-        return answers(tokens[verb], both);
-      }).join("")
+      asking.map((_, nth) => answersOfVerb(frame, nth)).join("")
     );
   },
 

@@ -61,15 +61,6 @@ def reshape_alone(x: Float[Tensor, "batch heads seq d_key"]) -> Tensor:
     return x.reshape(batch, seq, n_heads * d_key)
 
 
-def over_queries(scores: Float[Tensor, "*batch query key"]) -> Tensor:
-    """Softmax over the wrong axis: the columns sum to 1, and the rows do not."""
-    return scores.softmax(dim=-2)
-
-
-def over_keys(scores: Float[Tensor, "*batch query key"]) -> Tensor:
-    return scores.softmax(dim=-1)
-
-
 def attend_wrongly(
     attention: MultiHeadAttention,
     x: Float[Tensor, "batch seq d_model"],
@@ -90,7 +81,7 @@ def attend_wrongly(
         scores = scores.masked_fill(~mask, -1e9)
     # Over the queries a column that is hidden before the softmax comes out as equal numbers, not
     # as zeros: hence the second mask, as in chapter 4.
-    weights = (over_queries if wrong_axis else over_keys)(scores) * mask
+    weights = scores.softmax(dim=-2 if wrong_axis else -1) * mask
     merge = reshape_alone if no_transpose else merge_heads
     return Attended(attention.w_o(merge(weights @ v)), weights)
 

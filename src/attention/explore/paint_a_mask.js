@@ -1,17 +1,15 @@
 // A mask that the reader paints: what each head looks at under it, what the model answers at each
 // verb, and at how many verbs of many sentences it is still right.
 
-import { answer, answers } from "./answers.js";
-import { embed, linear, multiHeadAttention, PAD } from "./attention.js";
+import { embed, multiHeadAttention, PAD } from "./attention.js";
 import { bars } from "./chart.js";
 import { listed, number, percent, thousands } from "./format.js";
 import { element, escapeHtml } from "./markup.js";
 import { cellSize, matrix } from "./matrix.js";
 import { painting, switches } from "./painting.js";
 import { panel, row } from "./panels.js";
+import { answersOfVerb, probabilities, readOut } from "./read_out.js";
 import { argmax, filled, range, Tensor } from "./tensor.js";
-
-const QUESTIONS = ["who", "whom"];
 
 // Whether a query may attend to a key: true = may.
 const RULES = {
@@ -45,14 +43,16 @@ export default painting({
     const may = maskOf(at.start_from, painted, (key) => tokens[key] === PAD);
     const x = embed(ids, model.table);
     const { output, weights } = multiHeadAttention(x, model, may);
-    const said = asking.flatMap((verb) => readOut(output.at(verb), model));
+    const rows = filled(asking.length, output.shape[1], (r, c) => output.at(asking[r]).data[c]);
+    const [who, whom] = readOut(rows, model).map(probabilities);
+    const given = asking.flatMap((_, nth) => [who.at(nth).data, whom.at(nth).data]);
     const mask = filled(tokens.length, tokens.length, (r, c) => Number(may(r, c)));
     memory.shown = { start: at.start_from, mask };
     const { right, of } = countRight(model, at.start_from, painted);
     return {
       ...{ tokens, asking, mask, weights, right, of },
-      answers: said.map(({ word }) => word),
-      sure: new Tensor([asking.length, 2], Float64Array.from(said, ({ sure }) => sure)),
+      answers: given.map((share) => model.vocabulary[argmax(share)]),
+      shares: filled(asking.length, 2, (r, c) => Math.max(...given[2 * r + c])),
       share: new Tensor([1, 1], Float64Array.of(right / of)),
     };
   },
@@ -99,7 +99,7 @@ export default painting({
         [panel("1 = may attend; a row asks, a column is read; ▸ a verb", grid)],
       ) +
       told(frame).map((text) => element("p", { class: "note" }, escapeHtml(text))).join("") +
-      asking.map((_, nth) => answered(frame, nth)).join("") +
+      asking.map((_, nth) => answersOfVerb(frame, nth)).join("") +
       row(
         `The price: both answers right at ${thousands(right)} of ${thousands(of)} verbs`,
         [panel(`of ${of / 2} new sentences with two verbs`, total)],
@@ -131,17 +131,6 @@ function maskOf(start, painted, isPad) {
   return (query, key) => painted[`${query} ${key}`] ?? RULES[start](query, key, isPad(key));
 }
 
-// The answers to both questions, of a verb's row of the output.
-function readOut(row, model) {
-  return QUESTIONS.map((question) => {
-    const one = new Tensor([1, row.shape[0]], row.data);
-    const logits = linear(one, model[`w_${question}`], model[`b_${question}`]).data;
-    const id = argmax(logits);
-    const sum = logits.reduce((total, logit) => total + Math.exp(logit - logits[id]), 0);
-    return { id, word: model.vocabulary[id], sure: 1 / sum };
-  });
-}
-
 // At how many verbs both answers are right, and of how many. Only the rows of verbs are computed:
 // no answer is read elsewhere.
 function countRight(model, start, painted) {
@@ -155,9 +144,9 @@ function countRight(model, start, painted) {
     const rows = filled(verbs.length, x.shape[1], (nth, c) => x.at(verbs[nth][0]).data[c]);
     const mask = (nth, key) => may(verbs[nth][0], key);
     const { output } = multiHeadAttention(rows, model, mask, x);
+    const [first, second] = readOut(output, model);
     verbs.forEach(([, who, whom], nth) => {
-      const [first, second] = readOut(output.at(nth), model);
-      if (first.id === who && second.id === whom) right++;
+      if (argmax(first.at(nth).data) === who && argmax(second.at(nth).data) === whom) right++;
     });
   }
   return { right, of: asks.shape[0] * asks.shape[1] };
@@ -186,13 +175,4 @@ function told({ tokens, mask }) {
 
 function cellsOf(count) {
   return count === 1 ? "1 cell" : `${count || "no"} cells`;
-}
-
-function answered({ tokens, asking, answers: words, sure }, nth) {
-  const parts = QUESTIONS.map((question, i) => {
-    const word = words[2 * nth + i];
-    const names = { "data-question": question, "data-verb": asking[nth], "data-answer": word };
-    return answer(question, word, sure.at(nth).data[i], names);
-  });
-  return answers(tokens[asking[nth]], parts);
 }

@@ -5,6 +5,7 @@ from ipywidgets import Dropdown
 from jaxtyping import Bool, Int64
 from torch import Tensor
 
+from attention.explore.be_the_head import two_verb_sentences
 from attention.explore.explorer import SENTENCE as READS
 from attention.explore.explorer import Explorer, Frame, explorer, page_weights
 from attention.plots import Picture, plot_matrices
@@ -13,10 +14,10 @@ from attention.trained.who_and_whom import (
     VOCABULARY,
     Batch,
     WhoAndWhom,
+    accuracy,
     encode,
     find_verbs,
     load,
-    new_sentences,
 )
 
 SENTENCE = "the cat saw the dog and the dog chased the cat"
@@ -51,7 +52,7 @@ def starting_mask(start: str, token_ids: Int64[Tensor, "batch seq"]) -> Bool[Ten
 
 def two_verb_batch() -> Batch:
     """The verbs of 300 new sentences with two verbs: a row for each, the same at every call."""
-    return encode([each for each in new_sentences(count=1000) if len(each.verbs) == 2][:COUNT])
+    return encode(two_verb_sentences()[:COUNT])
 
 
 def book_model() -> WhoAndWhom:
@@ -60,9 +61,11 @@ def book_model() -> WhoAndWhom:
 
 def count_right(model: WhoAndWhom, batch: Batch, mask: Bool[Tensor, "batch 1 q k"]) -> int:
     """Count the verbs at which both answers are right under a mask."""
-    output, _ = model.attention(model.embed(batch.token_ids).double(), mask=mask)
-    who, whom = model.read(output, batch.verb)
-    return int(((who.argmax(-1) == batch.who) & (whom.argmax(-1) == batch.whom)).sum())
+
+    def attend(x: Tensor, _padding: Tensor) -> Tensor:
+        return model.attention(x, mask=mask)[0]
+
+    return round(accuracy(model, batch, attend).both * len(batch.verb))
 
 
 def paint_a_mask_explorer() -> Explorer:
@@ -83,7 +86,7 @@ def paint_a_mask_explorer() -> Explorer:
         mask = starting_mask(start_from, token_ids)
         output, weights = model.attention(model.embed(token_ids).double(), mask=mask)
         logits = model.read(output.expand(len(places), -1, -1), places)
-        sure, words = torch.stack(logits, dim=1).softmax(-1).max(-1)  # (verb, 2)
+        shares, words = torch.stack(logits, dim=1).softmax(-1).max(-1)  # (verb, 2)
         right = count_right(model, batch, starting_mask(start_from, batch.token_ids))
         return {
             "tokens": tokens,
@@ -93,7 +96,7 @@ def paint_a_mask_explorer() -> Explorer:
             "right": right,
             "of": len(batch.verb),
             "answers": VOCABULARY.decode(words.flatten().tolist()),
-            "sure": sure,
+            "shares": shares,
             "share": torch.tensor([[right / len(batch.verb)]]),
         }
 

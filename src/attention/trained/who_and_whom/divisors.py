@@ -116,8 +116,7 @@ def begin(run: Run, seed: int) -> WhoAndWhom:
                 nn.init.zeros_(layer.bias)
         # The model divides by √d_key. A query that is longer has scores that are as much larger.
         longer = math.sqrt(model.attention.d_key) / run.divisor
-        if longer != 1:
-            model.attention.w_q.register_forward_hook(lambda module, inputs, out: out * longer)
+        model.attention.w_q.register_forward_hook(lambda module, inputs, out: out * longer)
         return model
 
     return build(make_run, seed)
