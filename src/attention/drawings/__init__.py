@@ -21,6 +21,7 @@ from attention.drawings.score_by_seat import score_by_seat
 from attention.drawings.softmax_steps import softmax_steps
 from attention.drawings.three_projections import three_projections
 from attention.drawings.two_stories import two_stories
+from attention.drawings.two_towers import two_towers
 from attention.drawings.view_then_transpose import view_then_transpose
 from attention.drawings.weight_on_pads import weight_on_pads
 from attention.drawings.weighted_sum import weighted_sum
@@ -46,6 +47,7 @@ __all__ = [
     "softmax_steps",
     "three_projections",
     "two_stories",
+    "two_towers",
     "view_then_transpose",
     "weight_on_pads",
     "weighted_sum",

@@ -180,6 +180,12 @@ class Canvas:
         """Write words; `anchor` is "start", "middle" or "end"."""
         self.add(drawsvg.Text(words, size, tenth(x), tenth(y), text_anchor=anchor, **classes(look)))
 
+    def upright(self, x: Real, y: Real, words: str, look: str) -> None:
+        """Write words upwards, their middle at y."""
+        at = f"rotate(-90 {point(x, y)})".replace(",", " ")
+        how = {"text_anchor": "middle", "transform": at, **classes(look)}
+        self.add(drawsvg.Text(words, 11, tenth(x), tenth(y), **how))
+
     def path(self, d: str, look: str = "stroke", **attributes: str | Real) -> None:
         """Draw a path."""
         self.add(drawsvg.Path(d, **classes(look), **attributes))
@@ -459,9 +465,7 @@ class Canvas:
         if columns:
             self.text(x + wide / 2, y - 5 - 4 * (copies - 1), columns, "quiet", size=11)
         if rows:
-            at = f"rotate(-90 {point(x - 4, y + high / 2)})".replace(",", " ")
-            words = {"text_anchor": "middle", "transform": at, **classes("quiet")}
-            self.add(drawsvg.Text(rows, 11, tenth(x - 4), tenth(y + high / 2), **words))
+            self.upright(x - 4, y + high / 2, rows, "quiet")
         if label:
             self.text(x + wide / 2, y + high + 16, label, f"{look} of bold")
         return Box(x, y, wide + 4 * (copies - 1), high)
