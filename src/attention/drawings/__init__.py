@@ -16,6 +16,7 @@ from attention.drawings.mask_before_softmax import mask_before_softmax
 from attention.drawings.merging import merges, merging
 from attention.drawings.module_map import module_map
 from attention.drawings.query_and_keys import query_and_keys
+from attention.drawings.residual_stream import residual_stream
 from attention.drawings.same_average import same_average
 from attention.drawings.score_by_seat import score_by_seat
 from attention.drawings.softmax_steps import softmax_steps
@@ -42,6 +43,7 @@ __all__ = [
     "merging",
     "module_map",
     "query_and_keys",
+    "residual_stream",
     "same_average",
     "score_by_seat",
     "softmax_steps",
