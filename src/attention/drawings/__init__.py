@@ -16,6 +16,7 @@ from attention.drawings.mask_before_softmax import mask_before_softmax
 from attention.drawings.merging import merges, merging
 from attention.drawings.module_map import module_map
 from attention.drawings.query_and_keys import query_and_keys
+from attention.drawings.readers_and_writer import readers_and_writer
 from attention.drawings.residual_stream import residual_stream
 from attention.drawings.same_average import same_average
 from attention.drawings.score_by_seat import score_by_seat
@@ -27,6 +28,7 @@ from attention.drawings.view_then_transpose import view_then_transpose
 from attention.drawings.weight_on_pads import weight_on_pads
 from attention.drawings.weighted_sum import weighted_sum
 from attention.drawings.weights_by_size import weights_by_size
+from attention.drawings.who_asks import who_asks
 from attention.drawings.word_and_place import word_and_place
 
 __all__ = [
@@ -43,6 +45,7 @@ __all__ = [
     "merging",
     "module_map",
     "query_and_keys",
+    "readers_and_writer",
     "residual_stream",
     "same_average",
     "score_by_seat",
@@ -54,5 +57,6 @@ __all__ = [
     "weight_on_pads",
     "weighted_sum",
     "weights_by_size",
+    "who_asks",
     "word_and_place",
 ]

@@ -148,6 +148,7 @@ MODELS: dict[str, Callable[[], RecurrentDates | TransformerDates]] = {
     "general": lambda: RecurrentDates(partial(LuongDecoder, score="general"), 16, 24, 24),
     "narrow-last-state": lambda: RecurrentDates(LastStateDecoder, 16, 6, 32),
     "narrow-last-state-longer": lambda: RecurrentDates(LastStateDecoder, 16, 6, 32),
+    "narrow-last-state-longest": lambda: RecurrentDates(LastStateDecoder, 16, 6, 32),
     "narrow-additive": lambda: RecurrentDates(BahdanauDecoder, 16, 6, 24),
     "narrow-dot": lambda: RecurrentDates(partial(LuongDecoder, score="dot"), 16, 10, 20),
     "narrow-general": lambda: RecurrentDates(partial(LuongDecoder, score="general"), 16, 6, 24),

@@ -13,12 +13,15 @@ from attention.trained.fitting import Recipe, build, fit
 BATCH = 64  # dates of a step
 RECURRENT = Recipe(steps=500, learning_rate=0.01, largest_gradient=1.0)
 LONGER = RECURRENT._replace(steps=1500)
+LONGEST = RECURRENT._replace(steps=6000)
 TRANSFORMER = Recipe(steps=1200, learning_rate=0.007, largest_gradient=1.0)
 
 
 def recipe_of(name: str) -> Recipe:
     if name.startswith("transformer"):
         return TRANSFORMER
+    if name.endswith("-longest"):
+        return LONGEST
     return LONGER if name.endswith("-longer") else RECURRENT
 
 

@@ -67,11 +67,12 @@ def test_attention_reaches_in_as_many_steps_what_the_last_state_does_not():
     assert max(measured("last-state").by_length) < 0.8
 
 
-def test_what_does_not_fit_into_twelve_numbers_is_lost():
-    """Chapter 9: 1 of 100, and 13 with three times the steps; with attention at least 89."""
+def test_twelve_numbers_take_long_to_learn_and_hold_a_date_in_the_end():
+    """Chapter 9: 1, 13 and 77 of 100 after 500, 1,500 and 6,000 steps."""
     share = {name: measured(name).exact for name in NARROW}
     assert share["narrow-last-state"] < 0.03
     assert share["narrow-last-state-longer"] < 0.2
+    assert share["narrow-last-state-longest"] > 0.7
     assert min(share[name] for name in NARROW if name in ATTENTIVE) > 0.85
 
 
