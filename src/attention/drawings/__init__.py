@@ -6,6 +6,7 @@ a tensor.
 
 from attention.drawings.clock_hands import clock_hands
 from attention.drawings.cut_into_heads import cut_into_heads
+from attention.drawings.distance_waves import distance_waves
 from attention.drawings.drawing import Drawing
 from attention.drawings.heads_add import heads_add
 from attention.drawings.ladder import ladder
@@ -22,6 +23,7 @@ from attention.drawings.same_average import same_average
 from attention.drawings.score_by_seat import score_by_seat
 from attention.drawings.softmax_steps import softmax_steps
 from attention.drawings.three_projections import three_projections
+from attention.drawings.two_clocks import two_clocks
 from attention.drawings.two_stories import two_stories
 from attention.drawings.two_towers import two_towers
 from attention.drawings.view_then_transpose import view_then_transpose
@@ -35,6 +37,7 @@ __all__ = [
     "Drawing",
     "clock_hands",
     "cut_into_heads",
+    "distance_waves",
     "heads_add",
     "ladder",
     "listening",
@@ -51,6 +54,7 @@ __all__ = [
     "score_by_seat",
     "softmax_steps",
     "three_projections",
+    "two_clocks",
     "two_stories",
     "two_towers",
     "view_then_transpose",
