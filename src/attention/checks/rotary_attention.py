@@ -94,7 +94,7 @@ def only_keys_turned(q, k, v, n_heads, mask):
 
 
 @BANK.mistake(
-    "Queries and keys turn in opposite ways, so that the angle between them grows with the *sum* "
+    "Queries and keys turn in opposite ways, so that the angle between them grows with the sum "
     "of their places. Move the whole text by one place, and every score changes.",
     "Turn both the same way. The dot product makes the difference of itself.",
 )

@@ -98,7 +98,7 @@ NAMED = {
         "softmax_of_the_logits",
     ),
     "weights as they are": (
-        mine(give=lambda l, w, old, new: (l, w, new)),
+        mine(give=lambda logits, w, old, new: (logits, w, new)),
         "axis_of_the_query_left",
     ),
     "no weights": (
