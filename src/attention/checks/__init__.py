@@ -13,6 +13,7 @@ from .add_and_norm import check_add_and_norm
 from .additive_weights import check_additive_weights
 from .attention_weights import check_attention_weights
 from .causal import check_causal_mask
+from .decoder_step import check_decoder_step
 from .delta_write import check_delta_write
 from .dot_product import check_scaled_dot_product_attention
 from .find_by import check_find_by
@@ -28,6 +29,7 @@ from .projection import check_projection
 from .receptive_field import check_receptive_field
 from .remove_each import check_remove_each
 from .result import NotYet, Result
+from .rotary_attention import check_rotary_attention
 from .rotate_head import check_rotate_head
 from .share_bucket import check_share_bucket
 from .splitting import check_split_heads

@@ -15,6 +15,7 @@ from attention.checks import (
     additive_weights,
     attention_weights,
     causal,
+    decoder_step,
     delta_write,
     dot_product,
     find_by,
@@ -28,6 +29,7 @@ from attention.checks import (
     projection,
     receptive_field,
     remove_each,
+    rotary_attention,
     rotate_head,
     share_bucket,
     splitting,
@@ -56,11 +58,13 @@ TASKS = [
         mean_weight,
         add_and_norm,
         additive_weights,
+        decoder_step,
         greedy,
         join_parts,
         share_bucket,
         what_followed,
         rotate_head,
+        rotary_attention,
         receptive_field,
         remove_each,
         pool_heads,
@@ -630,7 +634,11 @@ def test_remove_each():
     assert "changed in place" in checks.check_remove_each(in_place).paragraphs[0]
 
 
-@pytest.mark.parametrize("task", [remove_each.TASK, join_parts.TASK], ids=lambda task: task.name)
+@pytest.mark.parametrize(
+    "task",
+    [remove_each.TASK, join_parts.TASK, decoder_step.TASK, rotary_attention.TASK],
+    ids=lambda task: task.name,
+)
 def test_half_an_answer_does_not_pass(task):
     first, *rest = task.parts
     for cut in (

@@ -1,6 +1,8 @@
 """Right answers, written in other ways than the book's, pass."""
 
 import math
+from functools import partial
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -8,7 +10,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import attention
-from attention import checks
+from attention import BahdanauDecoder, checks
 
 pytestmark = pytest.mark.usefixtures("as_a_reader")
 
@@ -640,6 +642,101 @@ def remove_by_loops(weights, values):
 
 REMOVALS = {"masking": remove_by_masking, "loops": remove_by_loops}
 
+
+def step_by_the_modules_decoder(state, previous, encoded, attention, gru, to_logits):
+    decoder = SimpleNamespace(cell=gru, w_o=to_logits)
+    return BahdanauDecoder.step(decoder, previous, state, partial(attention, key=encoded))
+
+
+def step_by_equations(state, previous, encoded, attention, gru, to_logits):
+    """From the parameters alone: additive attention, the gates of torch's GRU, three products."""
+    pairs = F.linear(state, attention.w_q.weight)[:, None] + encoded @ attention.w_k.weight.T
+    weights = (pairs.tanh() @ attention.v.weight[0]).softmax(-1)
+    context = torch.einsum("bk,bkd->bd", weights, encoded)
+    x = torch.hstack((previous, context))
+    of_x = F.linear(x, gru.weight_ih, gru.bias_ih).chunk(3, 1)
+    of_s = F.linear(state, gru.weight_hh, gru.bias_hh).chunk(3, 1)
+    reset, update = ((a + b).sigmoid() for a, b in zip(of_x[:2], of_s[:2], strict=True))
+    state = (1 - update) * (of_x[2] + reset * of_s[2]).tanh() + update * state
+    sizes = [part.shape[1] for part in (state, context, previous)]
+    parts = zip((state, context, previous), to_logits.weight.split(sizes, 1), strict=True)
+    return sum(part @ w.T for part, w in parts) + to_logits.bias, weights, state
+
+
+def step_by_sentences(state, previous, encoded, attention, gru, to_logits):
+    rows = []
+    for s, sign, letters in zip(state, previous, encoded, strict=True):
+        _, weights = attention(s.view(1, 1, -1), letters[None], letters[None])
+        context = sum(w * row for w, row in zip(weights[0, 0], letters, strict=True))
+        s = gru(torch.cat([sign, context]), s)
+        rows.append((to_logits(torch.cat([s, context, sign])), weights[0, 0], s))
+    return tuple(torch.stack(part) for part in zip(*rows, strict=True))
+
+
+DECODER_STEPS = {
+    "the book's decoder": step_by_the_modules_decoder,
+    "equations": step_by_equations,
+    "sentence by sentence": step_by_sentences,
+}
+
+
+def rotary_with(turn):
+    def function(q, k, v, n_heads, mask):
+        q, k, v = (x.unflatten(-1, (n_heads, -1)).transpose(1, 2) for x in (q, k, v))
+        output, weights = attention_by_hand(turn(q), turn(k), v, mask)
+        return output.transpose(1, 2).flatten(2), weights
+
+    return function
+
+
+def by_complex_numbers(x):
+    theta = 10000.0 ** (-torch.arange(0, x.shape[-1], 2).double() / x.shape[-1])
+    angle = torch.arange(x.shape[-2])[:, None] * theta
+    units = torch.polar(torch.ones_like(angle), angle)
+    pairs = torch.view_as_complex(x.double().unflatten(-1, (-1, 2)))
+    return torch.view_as_real(pairs * units).flatten(-2).float()
+
+
+def places_from_one(x):
+    nothing = torch.zeros_like(x[:, :, :1])
+    return by_complex_numbers(torch.cat((nothing, x), dim=2))[:, :, 1:]
+
+
+def as_halves(x):
+    """Turned in pairs of neighbours, and left with all first components in front."""
+    turned = by_complex_numbers(x)
+    return torch.cat((turned[..., 0::2], turned[..., 1::2]), dim=-1)
+
+
+def rotary_with_the_module(q, k, v, n_heads, mask):
+    q, k, v = (attention.split_heads(x, n_heads) for x in (q, k, v))
+    q, k = attention.Rotary(q.shape[-1])(q, k)
+    output, weights = attention.scaled_dot_product_attention(q, k, v, mask)
+    return attention.merge_heads(output), weights
+
+
+def rotary_by_distances(q, k, v, n_heads, mask):
+    """No row is turned: every pair's score is a wave over the distance m − n."""
+    q, k, v = (x.unflatten(-1, (n_heads, -1)).transpose(1, 2) for x in (q, k, v))
+    seq, d_key = q.shape[2:]
+    theta = 10000.0 ** (-torch.arange(0, d_key, 2) / d_key)
+    place = torch.arange(seq)
+    angle = (place[:, None] - place)[..., None] * theta  # (query, key, pairs)
+    (a, b), (c, d) = ((x[..., 0::2], x[..., 1::2]) for x in (q[:, :, :, None], k[:, :, None]))
+    waves = (a * c + b * d) * angle.cos() + (a * d - b * c) * angle.sin()
+    scores = waves.sum(-1) / math.sqrt(d_key)
+    weights = scores.masked_fill(~mask, -math.inf).softmax(-1)
+    return (weights @ v).transpose(1, 2).flatten(2), weights
+
+
+ROTARIES = {
+    "the book's module": rotary_with_the_module,
+    "complex numbers": rotary_with(by_complex_numbers),
+    "places from one": rotary_with(places_from_one),
+    "left as halves": rotary_with(as_halves),
+    "distances": rotary_by_distances,
+}
+
 VARIANTS = [
     pytest.param(check, variant, id=f"{check.__name__}-{name}")
     for check, variants in (
@@ -664,6 +761,8 @@ VARIANTS = [
         (checks.check_pool_heads, POOLS),
         (checks.check_receptive_field, FIELDS),
         (checks.check_remove_each, REMOVALS),
+        (checks.check_decoder_step, DECODER_STEPS),
+        (checks.check_rotary_attention, ROTARIES),
     )
     for name, variant in variants.items()
 ]
