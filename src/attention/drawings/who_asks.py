@@ -22,15 +22,15 @@ class Stop(NamedTuple):
     look: str = "x"
 
 
-BEFORE, CONTEXT = Stop("sₜ₋₁", "state before"), Stop("cₜ", "context", "asks", "weights")
-AFTER, SIGN = Stop("sₜ", "new state", "GRU"), Stop("sign", "written", "w_o")
+BEFORE, CONTEXT = Stop("s(t−1)", "state before"), Stop("c(t)", "context", "asks", "weights")
+AFTER, SIGN = Stop("s(t)", "new state", "GRU"), Stop("sign", "written", "w_o")
 ORDERS = {
     "Bahdanau: the state before the step asks": (BEFORE, CONTEXT, AFTER, SIGN),
     "Luong: the state after the step asks": (
         BEFORE,
         AFTER,
         CONTEXT,
-        Stop("s̃ₜ", "both joined", "w_c, tanh"),
+        Stop("s̃(t)", "both joined", "w_c, tanh"),
         SIGN,
     ),
 }
