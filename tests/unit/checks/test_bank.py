@@ -35,6 +35,7 @@ from attention.checks import (
     splitting,
     step_cost,
     step_matrix,
+    training_loop,
     what_followed,
 )
 from attention.checks.examining import examine
@@ -70,6 +71,7 @@ TASKS = [
         pool_heads,
         step_cost,
         delta_write,
+        training_loop,
     )
 ]
 MISTAKES = [

@@ -399,6 +399,58 @@ MEANS = {
 }
 
 
+def trained_by_gather(model, optimiser, batches):
+    losses = []
+    for token_ids, verb, who in batches:
+        logits = model.train()(token_ids)
+        shares = logits.log_softmax(dim=-1)  # (batch, seq, vocab_size)
+        places = verb[:, None, None].expand(-1, 1, shares.shape[-1])
+        loss = -shares.gather(1, places)[:, 0].gather(1, who[:, None]).mean()
+        optimiser.zero_grad(set_to_none=False)
+        loss.backward()
+        optimiser.step()
+        losses.append(loss.detach())
+    return torch.stack(losses)
+
+
+def trained_and_cleared_at_the_end(model, optimiser, batches):
+    torch.manual_seed(0)  # as the chapter's `train` begins
+    model.train()
+    batches = list(batches)
+    losses = torch.zeros(len(batches))
+    for i, (token_ids, verb, who) in enumerate(batches):
+        at_verb = F.one_hot(verb, token_ids.shape[1]).bool()
+        loss = F.nll_loss(model(token_ids)[at_verb].log_softmax(-1), who)
+        loss.backward()
+        optimiser.step()
+        model.zero_grad()
+        losses[i] = loss.item()
+    model.eval()
+    return losses
+
+
+def trained_by_a_closure(model, optimiser, batches):
+    model.train()
+
+    def step(token_ids, verb, who):
+        def closure():
+            optimiser.zero_grad()
+            loss = F.cross_entropy(model(token_ids)[range(len(verb)), verb], who)
+            loss.backward()
+            return loss
+
+        return optimiser.step(closure).item()
+
+    return torch.tensor([step(*batch) for batch in batches])
+
+
+LOOPS = {
+    "gather": trained_by_gather,
+    "cleared at the end": trained_and_cleared_at_the_end,
+    "a closure": trained_by_a_closure,
+}
+
+
 def greedy_from_the_last_pass(logits_of, start, end, longest):
     signs = torch.tensor([start])
     for _ in range(longest):
@@ -752,6 +804,7 @@ VARIANTS = [
         (checks.check_causal_mask, CAUSALS),
         (checks.check_multi_head_attention, MODULES),
         (checks.check_mean_weight, MEANS),
+        (checks.check_training_loop, LOOPS),
         (checks.check_rotate_head, ROTATIONS),
         (checks.check_greedy, GREEDY),
         (checks.check_join_parts, JOINS),
