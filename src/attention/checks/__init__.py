@@ -24,6 +24,7 @@ from .merging import check_merge_heads
 from .multihead import check_multi_head_attention
 from .padding import check_padding_mask
 from .pool_heads import check_pool_heads
+from .pre_norm_layer import check_pre_norm_layer
 from .projection import check_projection
 from .receptive_field import check_receptive_field
 from .remove_each import check_remove_each

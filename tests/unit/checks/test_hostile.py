@@ -22,6 +22,7 @@ from attention.checks import (
     check_merge_heads,
     check_multi_head_attention,
     check_padding_mask,
+    check_pre_norm_layer,
     check_projection,
     check_scaled_dot_product_attention,
     check_split_heads,
@@ -41,6 +42,7 @@ FUNCTIONS = [
     check_scaled_dot_product_attention,
     check_padding_mask,
     check_causal_mask,
+    check_pre_norm_layer,
 ]
 
 

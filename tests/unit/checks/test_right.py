@@ -640,6 +640,62 @@ def remove_by_loops(weights, values):
 
 REMOVALS = {"masking": remove_by_masking, "loops": remove_by_loops}
 
+
+def layer_of_torch(x, w, n_heads):
+    """The functions that torch has for each part."""
+
+    def linear(rows, name):
+        return F.linear(rows, w[f"{name}.weight"], w[f"{name}.bias"])
+
+    def norm(rows, name):
+        return F.layer_norm(rows, rows.shape[-1:], w[f"{name}.weight"], w[f"{name}.bias"])
+
+    normed = norm(x, "self_attention_norm")
+    q, k, v = (
+        attention.split_heads(linear(normed, f"self_attention.{name}"), n_heads)
+        for name in ("w_q", "w_k", "w_v")
+    )
+    attended = F.scaled_dot_product_attention(q, k, v)
+    h = x + linear(attention.merge_heads(attended), "self_attention.w_o")
+    hidden = F.relu(linear(norm(h, "feed_forward_norm"), "feed_forward.w_1"))
+    return h + linear(hidden, "feed_forward.w_2")
+
+
+def layer_of_the_book(x, w, n_heads):
+    d_ff, d_model = w["feed_forward.w_1.weight"].shape
+    layer = attention.EncoderLayer(d_model, n_heads, d_ff, norm_first=True)
+    layer.load_state_dict(w)
+    return layer(x)[0]
+
+
+def layer_head_by_head(x, w, n_heads):
+    """Each head's own rows of the stored matrices, and its own columns of w_o."""
+
+    def norm(rows, name):
+        rows = rows - rows.mean(-1, keepdim=True)
+        rows = rows * (rows.square().mean(-1, keepdim=True) + 1e-5).rsqrt()
+        return rows * w[f"{name}_norm.weight"] + w[f"{name}_norm.bias"]
+
+    rows = norm(x, "self_attention")
+    h = x + w["self_attention.w_o.bias"]
+    for mine in torch.arange(x.shape[-1]).chunk(n_heads):
+        q, k, v = (
+            rows @ w[f"self_attention.{name}.weight"][mine].T
+            + w[f"self_attention.{name}.bias"][mine]
+            for name in ("w_q", "w_k", "w_v")
+        )
+        weights = torch.softmax(q @ k.mT / len(mine) ** 0.5, dim=-1)
+        h = h + weights @ v @ w["self_attention.w_o.weight"][:, mine].T
+    hidden = norm(h, "feed_forward") @ w["feed_forward.w_1.weight"].T + w["feed_forward.w_1.bias"]
+    return h + hidden.clamp(min=0) @ w["feed_forward.w_2.weight"].T + w["feed_forward.w_2.bias"]
+
+
+LAYERS = {
+    "torch's functions": layer_of_torch,
+    "the book's module": layer_of_the_book,
+    "head by head": layer_head_by_head,
+}
+
 VARIANTS = [
     pytest.param(check, variant, id=f"{check.__name__}-{name}")
     for check, variants in (
@@ -654,6 +710,7 @@ VARIANTS = [
         (checks.check_padding_mask, PADDINGS),
         (checks.check_causal_mask, CAUSALS),
         (checks.check_multi_head_attention, MODULES),
+        (checks.check_pre_norm_layer, LAYERS),
         (checks.check_mean_weight, MEANS),
         (checks.check_rotate_head, ROTATIONS),
         (checks.check_greedy, GREEDY),
