@@ -34,6 +34,7 @@ from attention.checks import (
     splitting,
     step_cost,
     step_matrix,
+    two_heads,
     what_followed,
 )
 from attention.checks.examining import examine
@@ -62,6 +63,7 @@ TASKS = [
         join_parts,
         share_bucket,
         what_followed,
+        two_heads,
         rotate_head,
         receptive_field,
         remove_each,

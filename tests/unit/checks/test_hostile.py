@@ -27,6 +27,7 @@ from attention.checks import (
     check_scaled_dot_product_attention,
     check_split_heads,
     check_step_matrix,
+    check_two_heads,
 )
 
 pytestmark = pytest.mark.usefixtures("as_a_reader")
@@ -43,6 +44,7 @@ FUNCTIONS = [
     check_padding_mask,
     check_causal_mask,
     check_pre_norm_layer,
+    check_two_heads,
 ]
 
 

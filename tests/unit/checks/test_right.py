@@ -696,6 +696,49 @@ LAYERS = {
     "head by head": layer_head_by_head,
 }
 
+TOKEN, PLACE, COPY, ANSWER = (slice(32 * i, 32 * i + 32) for i in range(4))
+
+
+def heads_of_square_matrices():
+    """With as many columns as a row has, and the scaling in the queries."""
+    eye = torch.eye(32)
+    first, second = torch.zeros(2, 4, 128, 128)
+    first[0, PLACE, PLACE] = 500 * eye.roll(-1, dims=1)  # place p asks for p - 1
+    first[1, PLACE, PLACE] = first[2, TOKEN, TOKEN] = first[3, TOKEN, COPY] = eye
+    second[0, TOKEN, COPY] = 500 * eye
+    second[1, COPY, COPY] = second[2, TOKEN, TOKEN] = second[3, TOKEN, ANSWER] = eye
+    return first.unbind(), second.unbind()
+
+
+def heads_by_the_query():
+    """Layer 0 finds the same token and hands over its place plus one; layer 1 goes there."""
+    eye = torch.eye(32)
+
+    def rows(block, what):
+        w = torch.zeros(128, 32)
+        w[block] = what
+        return w
+
+    first = [rows(TOKEN, 100 * eye), rows(TOKEN, eye), rows(PLACE, eye.roll(1, dims=1))]
+    second = [rows(COPY, 300 * eye), rows(PLACE, eye), rows(TOKEN, eye)]
+    return [*first, rows(COPY, eye).T], [*second, rows(ANSWER, eye).T]
+
+
+def heads_through_the_answer():
+    """The copy goes into the columns of the answer, where the answer is louder."""
+    first, second = (list(head) for head in checks.two_heads.two_heads())
+    first[3] = first[3].roll(32, dims=1)  # from COPY to ANSWER
+    second[1] = second[1].roll(32, dims=0)
+    second[3] = 3 * second[3]
+    return [w.double() for w in first], tuple(second)
+
+
+TWO_HEADS = {
+    "square": heads_of_square_matrices,
+    "by the query": heads_by_the_query,
+    "through the answer": heads_through_the_answer,
+}
+
 VARIANTS = [
     pytest.param(check, variant, id=f"{check.__name__}-{name}")
     for check, variants in (
@@ -711,6 +754,7 @@ VARIANTS = [
         (checks.check_causal_mask, CAUSALS),
         (checks.check_multi_head_attention, MODULES),
         (checks.check_pre_norm_layer, LAYERS),
+        (checks.check_two_heads, TWO_HEADS),
         (checks.check_mean_weight, MEANS),
         (checks.check_rotate_head, ROTATIONS),
         (checks.check_greedy, GREEDY),
