@@ -25,6 +25,7 @@ from .merging import check_merge_heads
 from .multihead import check_multi_head_attention
 from .padding import check_padding_mask
 from .pool_heads import check_pool_heads
+from .pre_norm_layer import check_pre_norm_layer
 from .projection import check_projection
 from .receptive_field import check_receptive_field
 from .remove_each import check_remove_each
@@ -36,6 +37,7 @@ from .splitting import check_split_heads
 from .step_cost import check_step_cost
 from .step_matrix import check_step_matrix
 from .training_loop import check_training_loop
+from .two_heads import check_two_heads
 from .what_followed import check_what_followed
 
 __all__ = ["NotYet", "Result", *(name for name in globals() if name.startswith("check_"))]

@@ -22,7 +22,7 @@ class Case:
     unsaid: tuple[str, ...] = ()
 
     def copies(self) -> list:
-        return [x.clone() if isinstance(x, Tensor) else x for x in self.inputs.values()]
+        return [copied(x) for x in self.inputs.values()]
 
     def __str__(self) -> str:
         said = {name: x for name, x in self.inputs.items() if name not in self.unsaid}
@@ -30,6 +30,13 @@ class Case:
             f"{name} of shape {tuple(x.shape)}" if isinstance(x, Tensor) else f"{name}={x!r}"
             for name, x in said.items()
         )
+
+
+def copied(x: Any) -> Any:
+    """A tensor of its own, or a dict of such; anything else as it is."""
+    if isinstance(x, dict):
+        return {name: copied(inside) for name, inside in x.items()}
+    return x.clone() if isinstance(x, Tensor) else x
 
 
 class Numbers:

@@ -22,10 +22,12 @@ from attention.checks import (
     check_merge_heads,
     check_multi_head_attention,
     check_padding_mask,
+    check_pre_norm_layer,
     check_projection,
     check_scaled_dot_product_attention,
     check_split_heads,
     check_step_matrix,
+    check_two_heads,
 )
 
 pytestmark = pytest.mark.usefixtures("as_a_reader")
@@ -41,6 +43,8 @@ FUNCTIONS = [
     check_scaled_dot_product_attention,
     check_padding_mask,
     check_causal_mask,
+    check_pre_norm_layer,
+    check_two_heads,
 ]
 
 

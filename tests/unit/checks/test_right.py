@@ -789,6 +789,105 @@ ROTARIES = {
     "distances": rotary_by_distances,
 }
 
+
+def layer_of_torch(x, w, n_heads):
+    """The functions that torch has for each part."""
+
+    def linear(rows, name):
+        return F.linear(rows, w[f"{name}.weight"], w[f"{name}.bias"])
+
+    def norm(rows, name):
+        return F.layer_norm(rows, rows.shape[-1:], w[f"{name}.weight"], w[f"{name}.bias"])
+
+    normed = norm(x, "self_attention_norm")
+    q, k, v = (
+        attention.split_heads(linear(normed, f"self_attention.{name}"), n_heads)
+        for name in ("w_q", "w_k", "w_v")
+    )
+    attended = F.scaled_dot_product_attention(q, k, v)
+    h = x + linear(attention.merge_heads(attended), "self_attention.w_o")
+    hidden = F.relu(linear(norm(h, "feed_forward_norm"), "feed_forward.w_1"))
+    return h + linear(hidden, "feed_forward.w_2")
+
+
+def layer_of_the_book(x, w, n_heads):
+    d_ff, d_model = w["feed_forward.w_1.weight"].shape
+    layer = attention.EncoderLayer(d_model, n_heads, d_ff, norm_first=True)
+    layer.load_state_dict(w)
+    return layer(x)[0]
+
+
+def layer_head_by_head(x, w, n_heads):
+    """Each head's own rows of the stored matrices, and its own columns of w_o."""
+
+    def norm(rows, name):
+        rows = rows - rows.mean(-1, keepdim=True)
+        rows = rows * (rows.square().mean(-1, keepdim=True) + 1e-5).rsqrt()
+        return rows * w[f"{name}_norm.weight"] + w[f"{name}_norm.bias"]
+
+    rows = norm(x, "self_attention")
+    h = x + w["self_attention.w_o.bias"]
+    for mine in torch.arange(x.shape[-1]).chunk(n_heads):
+        q, k, v = (
+            rows @ w[f"self_attention.{name}.weight"][mine].T
+            + w[f"self_attention.{name}.bias"][mine]
+            for name in ("w_q", "w_k", "w_v")
+        )
+        weights = torch.softmax(q @ k.mT / len(mine) ** 0.5, dim=-1)
+        h = h + weights @ v @ w["self_attention.w_o.weight"][:, mine].T
+    hidden = norm(h, "feed_forward") @ w["feed_forward.w_1.weight"].T + w["feed_forward.w_1.bias"]
+    return h + hidden.clamp(min=0) @ w["feed_forward.w_2.weight"].T + w["feed_forward.w_2.bias"]
+
+
+LAYERS = {
+    "torch's functions": layer_of_torch,
+    "the book's module": layer_of_the_book,
+    "head by head": layer_head_by_head,
+}
+
+TOKEN, PLACE, COPY, ANSWER = (slice(32 * i, 32 * i + 32) for i in range(4))
+
+
+def heads_of_square_matrices():
+    """With as many columns as a row has, and the scaling in the queries."""
+    eye = torch.eye(32)
+    first, second = torch.zeros(2, 4, 128, 128)
+    first[0, PLACE, PLACE] = 500 * eye.roll(-1, dims=1)  # place p asks for p - 1
+    first[1, PLACE, PLACE] = first[2, TOKEN, TOKEN] = first[3, TOKEN, COPY] = eye
+    second[0, TOKEN, COPY] = 500 * eye
+    second[1, COPY, COPY] = second[2, TOKEN, TOKEN] = second[3, TOKEN, ANSWER] = eye
+    return first.unbind(), second.unbind()
+
+
+def heads_by_the_query():
+    """Layer 0 finds the same token and hands over its place plus one; layer 1 goes there."""
+    eye = torch.eye(32)
+
+    def rows(block, what):
+        w = torch.zeros(128, 32)
+        w[block] = what
+        return w
+
+    first = [rows(TOKEN, 100 * eye), rows(TOKEN, eye), rows(PLACE, eye.roll(1, dims=1))]
+    second = [rows(COPY, 300 * eye), rows(PLACE, eye), rows(TOKEN, eye)]
+    return [*first, rows(COPY, eye).T], [*second, rows(ANSWER, eye).T]
+
+
+def heads_through_the_answer():
+    """The copy goes into the columns of the answer, where the answer is louder."""
+    first, second = (list(head) for head in checks.two_heads.two_heads())
+    first[3] = first[3].roll(32, dims=1)  # from COPY to ANSWER
+    second[1] = second[1].roll(32, dims=0)
+    second[3] = 3 * second[3]
+    return [w.double() for w in first], tuple(second)
+
+
+TWO_HEADS = {
+    "square": heads_of_square_matrices,
+    "by the query": heads_by_the_query,
+    "through the answer": heads_through_the_answer,
+}
+
 VARIANTS = [
     pytest.param(check, variant, id=f"{check.__name__}-{name}")
     for check, variants in (
@@ -803,6 +902,8 @@ VARIANTS = [
         (checks.check_padding_mask, PADDINGS),
         (checks.check_causal_mask, CAUSALS),
         (checks.check_multi_head_attention, MODULES),
+        (checks.check_pre_norm_layer, LAYERS),
+        (checks.check_two_heads, TWO_HEADS),
         (checks.check_mean_weight, MEANS),
         (checks.check_training_loop, LOOPS),
         (checks.check_rotate_head, ROTATIONS),
