@@ -33,6 +33,7 @@ from .share_bucket import check_share_bucket
 from .splitting import check_split_heads
 from .step_cost import check_step_cost
 from .step_matrix import check_step_matrix
+from .training_step import check_training_step
 from .what_followed import check_what_followed
 
 __all__ = ["NotYet", "Result", *(name for name in globals() if name.startswith("check_"))]

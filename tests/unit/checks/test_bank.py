@@ -33,6 +33,7 @@ from attention.checks import (
     splitting,
     step_cost,
     step_matrix,
+    training_step,
     what_followed,
 )
 from attention.checks.examining import examine
@@ -66,6 +67,7 @@ TASKS = [
         pool_heads,
         step_cost,
         delta_write,
+        training_step,
     )
 ]
 MISTAKES = [
