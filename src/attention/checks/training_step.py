@@ -136,9 +136,9 @@ def without_itself(model, letters, signs, pad_id):
 
 
 @mistake(
-    "The mask lets each row see one sign ahead, and that is the very sign it is asked for: the "
-    "signs were shifted already.",
-    f"`tril()` has no need of `diagonal=1`: {RIGHT_MASK}.",
+    "The mask lets each row see one sign ahead. That is the very sign it is asked for, since the "
+    "answer is shifted already.",
+    f"Leave out `diagonal=1`. What is wanted is {RIGHT_MASK}.",
 )
 def one_ahead(model, letters, signs, pad_id):
     def mask(n):
@@ -387,8 +387,8 @@ def leak(function: Callable, case: Case) -> tuple[str, ...]:
     if not rows:
         return ()
     return (
-        f"The future leaks: change the last sign that goes in, and rows {rows} of the logits move, "
-        "which come before it.",
+        "The future leaks: change the last sign that goes in, and what comes before it moves as "
+        f"well, rows {rows} of the logits.",
     )
 
 
