@@ -37,6 +37,7 @@ from .splitting import check_split_heads
 from .step_cost import check_step_cost
 from .step_matrix import check_step_matrix
 from .training_loop import check_training_loop
+from .training_step import check_training_step
 from .two_heads import check_two_heads
 from .what_followed import check_what_followed
 

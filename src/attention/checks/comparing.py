@@ -28,7 +28,7 @@ def difference(parts: dict[str, str], yours: tuple, right: tuple, *, rule: bool 
     """
     pairs = zip(parts.items(), yours, right, strict=False)
     (name, axes), mine, due = next(pair for pair in pairs if not same(pair[1], pair[2]))
-    axes = f"({axes.replace(' ', ', ')})"
+    axes = f"({axes.replace(' ', ', ')})" if axes else "a single number"
     if mine.shape != due.shape:
         return (
             f"the shape of your {name} is {tuple(mine.shape)}, "
@@ -39,6 +39,9 @@ def difference(parts: dict[str, str], yours: tuple, right: tuple, *, rule: bool 
     if kinds[0] != kinds[1] and kinds != ["float64", "float32"]:
         way_out = " True where a query may attend, False where not." if kinds[1] == "bool" else ""
         return f"the dtype of your {name} is {kinds[0]}, expected is {kinds[1]}.{way_out}"
+    if not due.ndim:
+        numbers = in_digits(mine.item(), due.item())
+        return f"your {name} is {numbers[0]}, expected is {numbers[1]}."
     wrong = ~close(mine, due)
     not_due = mine.isnan() & ~due.isnan()
     if not_numbers := int(not_due.sum()):

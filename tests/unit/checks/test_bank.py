@@ -37,6 +37,7 @@ from attention.checks import (
     step_cost,
     step_matrix,
     training_loop,
+    training_step,
     two_heads,
     what_followed,
 )
@@ -76,6 +77,7 @@ TASKS = [
         step_cost,
         delta_write,
         training_loop,
+        training_step,
     )
 ]
 MISTAKES = [

@@ -49,3 +49,13 @@ def test_numbers_that_have_nothing_in_common_are_told_as_they_are(shape):
     axes = {"result": " ".join("abc"[: len(shape)])}
     said = difference(axes, (yours,), (due,))
     assert said == difference(axes, (yours,), (due,), rule=False)
+
+
+def test_a_single_number_has_no_place():
+    due = torch.tensor(2.5)
+    said = difference({"loss": ""}, (torch.tensor(2.0),), (due,))
+    assert said == "your loss is 2.00, expected is 2.50."
+    said = difference({"loss": ""}, (torch.tensor(torch.nan),), (due,))
+    assert said == "your loss is nan, expected is 2.5."
+    said = difference({"loss": ""}, (torch.ones(3),), (due,))
+    assert "the shape of your loss is (3,), expected is () = a single number." in said

@@ -888,6 +888,68 @@ TWO_HEADS = {
     "through the answer": heads_through_the_answer,
 }
 
+
+def step_over_all_signs(model, letters, signs, pad_id):
+    """All signs go in, and the last row of logits is not compared."""
+    n = signs.shape[1]
+    logits = model(letters, signs, torch.arange(n) <= torch.arange(n)[:, None])[:, :-1]
+    return F.cross_entropy(logits.transpose(1, 2), signs[:, 1:], ignore_index=pad_id)
+
+
+def step_by_selection(model, letters, signs, pad_id):
+    reads, answers = signs[:, :-1], signs[:, 1:]
+    n = reads.shape[1]
+    logits = model(letters, reads, ~torch.ones(n, n).triu(diagonal=1).bool())
+    real = answers != pad_id
+    return F.cross_entropy(logits[real], answers[real])
+
+
+def step_by_gather(model, letters, signs, pad_id):
+    n = signs.shape[1] - 1
+    mask = torch.ones(n, n, dtype=torch.bool).tril()
+    answers = signs[:, 1:, None]
+    taken = model(letters, signs[:, :-1], mask).log_softmax(dim=-1).gather(2, answers)
+    real = answers.ne(pad_id)
+    return -(taken * real).sum() / real.sum()
+
+
+def step_with_both_masks(model, letters, signs, pad_id):
+    reads = signs[:, :-1]
+    mask = attention.causal_mask(reads.shape[1]) & attention.padding_mask(reads, pad_id)
+    rows = model.train()(letters, signs=reads, mask=mask).reshape(reads.numel(), -1)
+    losses = F.cross_entropy(rows, signs[:, 1:].reshape(-1), reduction="none")
+    return losses[signs[:, 1:].reshape(-1) != pad_id].mean()
+
+
+def step_by_beginnings(model, letters, signs, pad_id):
+    """Without a mask: one pass for each beginning, of which the last row counts."""
+    total = count = 0
+    for i in range(1, signs.shape[1]):
+        last = model(letters, signs[:, :i], None)[:, -1]
+        total += F.cross_entropy(last, signs[:, i], ignore_index=pad_id, reduction="sum")
+        count += (signs[:, i] != pad_id).sum()
+    return total / count
+
+
+def step_date_by_date(model, letters, signs, pad_id):
+    losses = []
+    for text, date in zip(letters, signs, strict=True):
+        date = date[date != pad_id]
+        mask = attention.causal_mask(len(date) - 1)
+        logits = model(text[None], date[None, :-1], mask)[0]
+        losses.extend(-logits.log_softmax(-1)[i, sign] for i, sign in enumerate(date[1:]))
+    return sum(losses) / len(losses)
+
+
+TRAINING_STEPS = {
+    "all signs": step_over_all_signs,
+    "selection": step_by_selection,
+    "gather": step_by_gather,
+    "both masks": step_with_both_masks,
+    "beginnings": step_by_beginnings,
+    "date by date": step_date_by_date,
+}
+
 VARIANTS = [
     pytest.param(check, variant, id=f"{check.__name__}-{name}")
     for check, variants in (
@@ -917,6 +979,7 @@ VARIANTS = [
         (checks.check_remove_each, REMOVALS),
         (checks.check_decoder_step, DECODER_STEPS),
         (checks.check_rotary_attention, ROTARIES),
+        (checks.check_training_step, TRAINING_STEPS),
     )
     for name, variant in variants.items()
 ]
