@@ -32,6 +32,7 @@ from attention.drawings.weighted_sum import weighted_sum
 from attention.drawings.weights_by_size import weights_by_size
 from attention.drawings.who_asks import who_asks
 from attention.drawings.word_and_place import word_and_place
+from attention.drawings.write_match_copy import write_match_copy
 
 __all__ = [
     "Drawing",
@@ -63,4 +64,5 @@ __all__ = [
     "weights_by_size",
     "who_asks",
     "word_and_place",
+    "write_match_copy",
 ]
