@@ -21,6 +21,7 @@ from attention.drawings.readers_and_writer import readers_and_writer
 from attention.drawings.residual_stream import residual_stream
 from attention.drawings.same_average import same_average
 from attention.drawings.score_by_seat import score_by_seat
+from attention.drawings.score_in_parts import score_in_parts
 from attention.drawings.softmax_steps import softmax_steps
 from attention.drawings.teacher_forcing import teacher_forcing
 from attention.drawings.three_projections import three_projections
@@ -55,6 +56,7 @@ __all__ = [
     "residual_stream",
     "same_average",
     "score_by_seat",
+    "score_in_parts",
     "softmax_steps",
     "teacher_forcing",
     "three_projections",
