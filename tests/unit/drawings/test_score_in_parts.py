@@ -13,7 +13,7 @@ OWN = slice(0, 16)  # of head 1.0
 
 @torch.no_grad()
 def score(text, without=()):
-    """What head 1.0 gives the key at place 1, with nothing added to it by these heads of layer 0."""
+    """What head 1.0 gives the key at place 1, without what these heads of layer 0 add to it."""
     model = load(2).double()
     first, second = model.layers
     x = model.positions(model.embedding(encode(text)))
