@@ -21,7 +21,9 @@ from attention.drawings.readers_and_writer import readers_and_writer
 from attention.drawings.residual_stream import residual_stream
 from attention.drawings.same_average import same_average
 from attention.drawings.score_by_seat import score_by_seat
+from attention.drawings.score_in_parts import score_in_parts
 from attention.drawings.softmax_steps import softmax_steps
+from attention.drawings.teacher_forcing import teacher_forcing
 from attention.drawings.three_projections import three_projections
 from attention.drawings.two_clocks import two_clocks
 from attention.drawings.two_stories import two_stories
@@ -32,6 +34,8 @@ from attention.drawings.weighted_sum import weighted_sum
 from attention.drawings.weights_by_size import weights_by_size
 from attention.drawings.who_asks import who_asks
 from attention.drawings.word_and_place import word_and_place
+from attention.drawings.write_match_copy import write_match_copy
+from attention.drawings.writing_steps import writing_steps
 
 __all__ = [
     "Drawing",
@@ -52,7 +56,9 @@ __all__ = [
     "residual_stream",
     "same_average",
     "score_by_seat",
+    "score_in_parts",
     "softmax_steps",
+    "teacher_forcing",
     "three_projections",
     "two_clocks",
     "two_stories",
@@ -63,4 +69,6 @@ __all__ = [
     "weights_by_size",
     "who_asks",
     "word_and_place",
+    "write_match_copy",
+    "writing_steps",
 ]
