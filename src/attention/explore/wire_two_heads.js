@@ -29,7 +29,7 @@ const isPlace = (part) => [PLACE, BEFORE].includes(part);
 export default explorer({
   status(frame, at) {
     const { right, of } = frame;
-    return `${at.layers} layer${layersOf(frame) > 1 ? "s" : ""}` +
+    return `${at.layers} ${layersOf(frame) > 1 ? "layers" : "layer, and layer 1 is left out"}` +
       ` · right on ${right} of ${of} sequences`;
   },
 
@@ -85,9 +85,9 @@ function named(places, tokens) {
   return places.map((place) => `“${tokens[place]}”, place ${place}`).join(", and ");
 }
 
-function saysInShort({ answer }) {
-  if (!answer.length) return "says no letter";
-  return answer.length > 1 ? "several letters tie" : `says “${answer[0]}”`;
+function inWords(says) {
+  if (!says.length) return "no letter";
+  return listed(says) + (says.length > 1 ? ", in a tie" : "");
 }
 
 function verdict({ tokens, answer: says, due }) {
@@ -271,7 +271,7 @@ function way(frame, width) {
   const ground = y(layers) + (layers > 1 ? 0 : 26); // of what it says
   const label = `The sequence ${tokens.join(" ")}. Layer 0 wrote into its rows: ` +
     `${wrote.join(", ")}. From the last row, layer ${layers - 1} looks at ` +
-    `${named(seen(frame, layers - 1, last), tokens)}. It ${saysInShort(frame)}.`;
+    `${named(seen(frame, layers - 1, last), tokens)}. It says ${inWords(says)}.`;
   return svg(
     { class: "sentence", width: Math.ceil(x(last) + step / 2 + 4), height: ground + 10, label },
     text("row", left - 8, 14, "place"),
