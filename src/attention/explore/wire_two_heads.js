@@ -190,7 +190,7 @@ function outcome({ tokens, answer: says, due }) {
 // one of them. What layer 0 writes is a wire that begins at its head.
 function circuit(frame, at, width) {
   const layers = layersOf(frame);
-  const left = 104;
+  const left = 110;
   const top = 76; // of the first wire
   const wire = (part) => top + 26 * WIRES.indexOf(part);
   const unit = (width - left - 4) / 20;
