@@ -37,6 +37,13 @@ MORE_PLACES = {
     # Two mistakes that lose fewer together than one alone, as many, and more.
     "break_it_explorer": [[1, 0, 0, 0, 1], [0, 1, 0, 1, 0], [0, 0, 1, 1, 0]],
     "cache_explorer": [[1, 2, 1]],  # the step before the model's first wrong sign
+    # The two wirings that solve it, a tie, and the best of one layer.
+    "wire_two_heads_explorer": [
+        [0, 2, 1, 0, 0, 2, 0],
+        [0, 0, 0, 1, 1, 1, 0],
+        [0, 0, 1, 0, 0, 2, 1],
+        [1, 2, 1, 0, 0, 0, 0],
+    ],
 }
 # How a cell is drawn whose colour is not that of its number; t0 to t7 are the tokens' colours.
 MARKS = {"": " ", "plus": " ", "minus": " ", "struck": "/", "unread": ".", "plain": "o"}

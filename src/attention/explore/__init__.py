@@ -25,6 +25,7 @@ from attention.explore.steps import steps_explorer
 from attention.explore.tiles import tiles_explorer
 from attention.explore.training import training_explorer
 from attention.explore.who_and_whom import who_and_whom_explorer
+from attention.explore.wire_two_heads import wire_two_heads_explorer
 from attention.explore.writing import writing_explorer
 
 __all__ = [name for name in globals() if name.endswith("_explorer")]
