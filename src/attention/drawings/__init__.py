@@ -8,10 +8,12 @@ from attention.drawings.clock_hands import clock_hands
 from attention.drawings.cut_into_heads import cut_into_heads
 from attention.drawings.distance_waves import distance_waves
 from attention.drawings.drawing import Drawing
+from attention.drawings.gradients_way_back import gradients_way_back
 from attention.drawings.heads_add import heads_add
 from attention.drawings.ladder import ladder
 from attention.drawings.listening import listening
 from attention.drawings.logit_by_head import logit_by_head
+from attention.drawings.loss_of_share import loss_of_share
 from attention.drawings.mask_after_softmax import mask_after_softmax
 from attention.drawings.mask_before_softmax import mask_before_softmax
 from attention.drawings.merging import merges, merging
@@ -42,10 +44,12 @@ __all__ = [
     "clock_hands",
     "cut_into_heads",
     "distance_waves",
+    "gradients_way_back",
     "heads_add",
     "ladder",
     "listening",
     "logit_by_head",
+    "loss_of_share",
     "mask_after_softmax",
     "mask_before_softmax",
     "merges",
