@@ -106,15 +106,18 @@ function inTheEnd({ signs, iso }) {
 // The map; the row of the chosen step has a mark.
 function alignment({ tokens, signs, weights }, nth, available) {
   const rows = signs.map((sign, i) => (i === nth ? `▸ ${sign}` : sign));
-  const size = cellSize(available, tokens.length, ["▸ end"], { most: 20 });
-  const look = { rows, columns: tokens, size, high: 18, largest: 1 };
+  const size = cellSize(available, tokens.length, ["▸ end"], { most: 20, least: 4 });
+  const columns = size < 8 ? [] : tokens;
+  const look = { rows, columns, size, high: 18, largest: 1 };
   return matrix({ ...look, name: "weights", tensor: weights });
 }
 
 function aboutPart({ parts, said }, nth) {
   const part = parts[nth];
   if (!part) return "no letter says this sign";
-  return said ? `underlined: the letters that say the ${part}` : `a sign of the ${part}`;
+  return said
+    ? `underlined: the letters that say the ${part}`
+    : `this step writes a sign of the ${part}`;
 }
 
 // The signs up to this step, and below them the answer where there is one.
