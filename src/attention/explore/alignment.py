@@ -2,12 +2,13 @@
 
 from ipywidgets import Dropdown, SelectionSlider
 
-from attention.explore.explorer import Explorer, Frame, explorer
+from attention.explore.explorer import Explorer, Frame, Reads, explorer
 from attention.plots import Picture, plot_matrices
 from attention.trained.dates import (
     ANSWER,
     END,
     LETTERS,
+    LONGEST,
     SIGN_NAMES,
     START,
     STEPS,
@@ -32,32 +33,39 @@ ATTENTIONS = {
     "general": "narrow-general",
     "concat": "narrow-concat",
 }
+# A recurrent model has no positions that run out, so a reader may fill the field, 200 letters. The
+# view itself refuses what is longer than a date, and says why.
+READS = Reads("date", "your own date", "the 1st of may, 2024", list(LETTERS.tokens), 200)
 
 
 def alignment_explorer() -> Explorer:
     """Explore how a recurrent model writes a date, and which letters it looks at for each sign.
 
+    A text field takes a date of the reader's own.
+
     Returns:
-        The explorer, with controls ``date``, ``attention`` and ``step``.
+        The explorer, with controls ``sentence``, ``attention`` and ``step``.
     """
-    dates = {date.text: date for date in held_out_dates() if date.text in DATES}
     models = {
         name: load(stored).requires_grad_(False).double() for name, stored in ATTENTIONS.items()
     }
+    dates = {date.text: date for date in held_out_dates() if date.text in DATES}
 
-    def frame(date: str, attention: str) -> Frame:
+    def frame(sentence: str, attention: str) -> Frame:
         model = models[attention]
-        encoded = model.encoder(LETTERS.encode_batch([list(date)]))
+        encoded = model.encoder(LETTERS.encode_batch([list(sentence)]))
         signs, weights = model.decoder.greedy(
             encoded, start_id=START, end_id=END, max_length=ANSWER
         )
         frame = {
-            "letters": list(date),
+            "tokens": list(sentence),
             "signs": [SIGN_NAMES[sign] for sign in signs[0]],
-            "iso": dates[date].iso,
+            "vocabulary": SIGN_NAMES,
+            "iso": dates[sentence].iso,
             # What each sign of the answer is about, and the letters that say it.
             "parts": [part(step) for step in range(ANSWER)],
-            "said": {name: said(dates[date], name) for name in STEPS},
+            "said": {name: said(dates[sentence], name) for name in STEPS},
+            "longest": LONGEST,
         }
         if weights.any():
             return frame | {"weights": weights[0], "context": (weights[0] @ encoded[0])[:, None]}
@@ -69,7 +77,7 @@ def alignment_explorer() -> Explorer:
         return plot_matrices(
             {"each row: where the step that writes this sign looks": frame["weights"]},
             rows=frame["signs"],
-            columns=frame["letters"],
+            columns=frame["tokens"],
             alt="A map of weights, a row for each sign of 1916-05-26, a column for each letter of "
             "“friday, the 26th of may, 1916”. The rows of the year look at the end of the text, "
             "those of the month at its middle and those of the day before it.",
@@ -78,11 +86,22 @@ def alignment_explorer() -> Explorer:
         )
 
     controls = {
-        "date": Dropdown(options=DATES, value=DATES[0], description="date"),
+        "sentence": Dropdown(options=DATES, value=DATES[0], description="date"),
         "attention": Dropdown(options=list(ATTENTIONS), value="additive", description="attention"),
         "step": SelectionSlider(options=range(1, ANSWER + 1), value=7, description="step"),
     }
-    return explorer("alignment", "A date written sign by sign", controls, frame, still, reads=None)
+    return explorer(
+        "alignment",
+        "A date written sign by sign",
+        controls,
+        frame,
+        still,
+        models={
+            name: {"decoder": type(model.decoder).__name__, "score": name} | model.state_dict()
+            for name, model in models.items()
+        },
+        reads=READS,
+    )
 
 
 def part(step: int) -> str:

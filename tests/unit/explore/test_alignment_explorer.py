@@ -6,7 +6,17 @@ import torch
 
 from attention.explore import alignment_explorer
 from attention.explore.alignment import ATTENTIONS, DATES
-from attention.trained.dates import ANSWER, attention_of, encode, held_out_dates, load, right
+from attention.trained.dates import (
+    ANSWER,
+    LETTERS,
+    LONGEST,
+    SIGN_NAMES,
+    attention_of,
+    encode,
+    held_out_dates,
+    load,
+    right,
+)
 
 WRITTEN = {date.text: date for date in held_out_dates() if date.text in DATES}
 
@@ -36,14 +46,30 @@ def test_the_dates_are_held_out_and_every_frame_is_there(explorer):
     assert set(WRITTEN) == set(DATES)
     assert len(explorer.view.frames) == len(DATES) * len(ATTENTIONS)
     assert [c["frame"] for c in explorer.view.controls] == [True, True, False]
-    assert explorer.view.reads is None
+    assert [c["name"] for c in explorer.view.controls] == ["sentence", "attention", "step"]
+
+
+def test_the_page_has_what_it_needs_to_compute_a_date_of_the_readers_own(explorer):
+    assert explorer.view.reads["kind"] == "date"
+    assert explorer.view.reads["vocabulary"] == list(LETTERS.tokens)
+    assert list(explorer.view.models) == list(ATTENTIONS)
+    weights = np.frombuffer(explorer.view.weights, "<f2")
+    for name, held in explorer.view.models.items():
+        model = load(ATTENTIONS[name])
+        assert held["decoder"] == type(model.decoder).__name__
+        for part, tensor in model.state_dict().items():
+            place = held[part]
+            found = weights[place["at"] : place["at"] + tensor.numel()].reshape(place["shape"])
+            np.testing.assert_array_equal(found, tensor.numpy(), err_msg=f"{name}: {part}")
+    for _, _, frame in frames(explorer):
+        assert frame["vocabulary"] == SIGN_NAMES and frame["longest"] == LONGEST
 
 
 def test_a_frame_holds_what_the_model_writes_and_looks_at(explorer):
     for text, attention, frame in frames(explorer):
         date, model = WRITTEN[text], load(ATTENTIONS[attention]).double()
         letters, _ = encode([date])
-        assert "".join(frame["letters"]) == text and frame["iso"] == date.iso
+        assert "".join(frame["tokens"]) == text and frame["iso"] == date.iso
         assert len(frame["signs"]) == ANSWER and frame["signs"][-1] == "end"
         assert ("".join(frame["signs"][:-1]) == date.iso) == bool(right(model, [date]))
         for name, (start, stop) in frame["said"].items():
