@@ -307,7 +307,7 @@ LOUDER = (
 
 
 @mistake(
-    "The head of layer 0 looks one place ahead, where the mask hides everything, and so shares its "
+    "The head of layer 0 asks for the next place, which the mask hides, and so shares its "
     "weight evenly. Either w_q and w_k have changed roles, or the shift goes the wrong way.",
     BEFORE,
 )

@@ -57,7 +57,7 @@ def score_in_parts(
         return y - (26 if canvas.narrow else 8)
 
     told = "; ".join(
-        f"in {text} {totals[text]:.1f}, of it "
+        f"in {text} {totals[text]:.1f}, of which "
         + ", ".join(
             f"{name} {value:.1f}" for name, value in zip(names, values.tolist(), strict=True)
         )
