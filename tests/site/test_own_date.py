@@ -97,7 +97,7 @@ def test_a_date_typed_without_a_network(visit, site):
     with visit(f"{site}/13-the-whole-transformer.html") as v:
         v.mount_all()
         v.page.context.set_offline(True)
-        widget = v.page.locator(".explorer-view").first
+        widget = v.page.locator(".explorer-view:has(.own:not([hidden]))")
         field, status = widget.locator(".own input"), widget.locator(".status")
         for text in ("the 1st of May, 2024", "31 december nineteen ninety-nine"):
             field.fill(text)

@@ -66,8 +66,9 @@ def distance_waves(
         canvas.rectangle(*band, "x fill", fill_opacity=0.13)
         canvas.text(here + trained * step / 2, 30, "in training", "bold", size=12)
         canvas.path(f"M{point(here, 38)}V{bottom:.1f}", "cut")
-        canvas.text((left + here) / 2, 14, "ahead: the mask", "quiet", size=12)
-        canvas.text((left + here) / 2, 30, "hides it", "quiet", size=12)
+        hidden = ("ahead:", "masked") if canvas.narrow else ("ahead: the mask", "hides it")
+        for line, words in enumerate(hidden):
+            canvas.text((left + here) / 2, 14 + 16 * line, words, "quiet", size=12)
         later = (here + trained * step + xs[-1]) / 2
         canvas.text(later, 30, "never in training", "quiet", size=12)
         for nth, (name, wave, zero) in enumerate(lines):

@@ -135,9 +135,9 @@ def tensor(
 def paint_encoder(canvas: Canvas, size: dict, lit: int | None, tower: Tower) -> None:
     enter(canvas, lit, tower, "letters", size["letters"])
     heading(canvas, tower, "encoder", "reads, once")
-    layers(canvas, lit, tower, top=252)
+    layers(canvas, lit, tower, top=232)
     self_attention(canvas, lit, tower, 346, size["encoder"], ("letters", "letters"), 7)
-    feed_forward(canvas, lit, tower, 276, size["hidden"])
+    feed_forward(canvas, lit, tower, 256, size["hidden"])
 
 
 def paint_decoder(canvas: Canvas, size: dict, lit: int | None, tower: Tower) -> None:
@@ -271,7 +271,7 @@ def paint_cross(
     frame = decoder.beside(232, FRAME)
     with piece(canvas, lit, 9) as part:
         box = tensor(canvas, part, encoder.line, 200, size["memory"], "v")
-        canvas.arrow(encoder.line, 240, encoder.line, 203, "x", width=1)
+        canvas.arrow(encoder.line, 220, encoder.line, 203, "x", width=1)
         canvas.text(encoder.line, box.y - 8, "memory", "v of bold" if part.is_lit else "", size=12)
         for nth, (letter, look) in enumerate([("V", "v"), ("K", "k")]):
             y, x, end = box.y + 12 + 16 * nth, frame.x - 8 - 8 * nth, frame.y + 22 + 14 * nth
