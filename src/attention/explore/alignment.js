@@ -93,8 +93,8 @@ export default explorer({
 
 function tooLong(longest) {
   return `This text has more than ${longest} letters. A recurrent model has no positions that ` +
-    "run out, so it would read on, but no date that it learned from is as long, and what it wrote " +
-    "would tell you nothing. Write a shorter date.";
+    "run out, so it would read on, but no date that it learned from is as long, and what it " +
+    "wrote would tell you nothing. Write a shorter date.";
 }
 
 function inTheEnd({ signs, iso }) {
