@@ -149,7 +149,9 @@ def test_every_link_leads_somewhere(pdf, joined, number):
     """Inside the book to a place of it, and elsewhere to another site."""
     ids = [element["id"] for element in joined(id=True)]
     assert len(ids) == len(set(ids))
-    inside = [link["href"][1:] for link in joined("a", href=re.compile("^#"))]
+    links = joined("a", href=re.compile("^#"))
+    # A drawing's narrow form, for a phone, is not printed.
+    inside = [link["href"][1:] for link in links if not link.find_parent(class_="narrow")]
     assert set(inside) <= set(ids)
     annotations = [each.get_object() for page in pdf.pages for each in page.get("/Annots", ())]
     places = pdf.named_destinations
