@@ -96,6 +96,17 @@ def followed(losses, optimiser):
     return torch.tensor(numbers)
 
 
+def with_loss(loss_of: Callable) -> Callable:
+    """The right loop around another loss of (logits, verb, who)."""
+
+    @on_a_new_model
+    @wraps(loss_of)
+    def loop(model, optimiser, batches):
+        return followed(losses_of(model, batches, loss_of), optimiser)
+
+    return loop
+
+
 @on_a_new_model
 def training_loop(model, optimiser, batches):
     """A model, its optimiser, batches of (token_ids, verb, who) -> losses, (steps,)."""
@@ -225,12 +236,9 @@ def in_evaluation_mode(model, optimiser, batches):
     "The loss is that of the last row, wherever the verb stands.",
     ROW,
 )
-@on_a_new_model
-def of_the_last_row(model, optimiser, batches):
-    def loss_of(logits, verb, who):
-        return F.cross_entropy(logits[:, -1], who)
-
-    return followed(losses_of(model, batches, loss_of), optimiser)
+@with_loss
+def of_the_last_row(logits, verb, who):
+    return F.cross_entropy(logits[:, -1], who)
 
 
 @BANK.mistake(
@@ -238,12 +246,9 @@ def of_the_last_row(model, optimiser, batches):
     "read off the verb's row alone.",
     ROW,
 )
-@on_a_new_model
-def of_all_rows(model, optimiser, batches):
-    def loss_of(logits, verb, who):
-        return F.cross_entropy(logits.mT, who[:, None].expand(-1, logits.shape[1]))
-
-    return followed(losses_of(model, batches, loss_of), optimiser)
+@with_loss
+def of_all_rows(logits, verb, who):
+    return F.cross_entropy(logits.mT, who[:, None].expand(-1, logits.shape[1]))
 
 
 @BANK.mistake(
@@ -251,12 +256,9 @@ def of_all_rows(model, optimiser, batches):
     "alone.",
     ROW,
 )
-@on_a_new_model
-def of_the_mean_row(model, optimiser, batches):
-    def loss_of(logits, verb, who):
-        return F.cross_entropy(logits.mean(dim=1), who)
-
-    return followed(losses_of(model, batches, loss_of), optimiser)
+@with_loss
+def of_the_mean_row(logits, verb, who):
+    return F.cross_entropy(logits.mean(dim=1), who)
 
 
 @BANK.mistake(
@@ -264,24 +266,18 @@ def of_the_mean_row(model, optimiser, batches):
     "verb. Other verbs stand elsewhere.",
     ROW,
 )
-@on_a_new_model
-def at_the_first_verbs_place(model, optimiser, batches):
-    def loss_of(logits, verb, who):
-        return F.cross_entropy(logits[:, verb[0]], who)
-
-    return followed(losses_of(model, batches, loss_of), optimiser)
+@with_loss
+def at_the_first_verbs_place(logits, verb, who):
+    return F.cross_entropy(logits[:, verb[0]], who)
 
 
 @BANK.mistake(
     "`logits[0, verb]` takes all rows from the first sentence of the batch.",
     ROW,
 )
-@on_a_new_model
-def of_the_first_sentence(model, optimiser, batches):
-    def loss_of(logits, verb, who):
-        return F.cross_entropy(logits[0, verb], who)
-
-    return followed(losses_of(model, batches, loss_of), optimiser)
+@with_loss
+def of_the_first_sentence(logits, verb, who):
+    return F.cross_entropy(logits[0, verb], who)
 
 
 @BANK.mistake(
@@ -290,12 +286,9 @@ def of_the_first_sentence(model, optimiser, batches):
     "from every sentence, (batch, batch, vocab_size).",
     ROW,
 )
-@on_a_new_model
-def three_axes(model, optimiser, batches):
-    def loss_of(logits, verb, who):
-        return F.cross_entropy(logits, who)
-
-    return followed(losses_of(model, batches, loss_of), optimiser)
+@with_loss
+def three_axes(logits, verb, who):
+    return F.cross_entropy(logits, who)
 
 
 @BANK.mistake(
@@ -303,12 +296,9 @@ def three_axes(model, optimiser, batches):
     "look nearly undecided, so the loss hardly tells right from wrong.",
     "Give it the logits: `F.cross_entropy(rows, who)`.",
 )
-@on_a_new_model
-def softmax_twice(model, optimiser, batches):
-    def loss_of(logits, verb, who):
-        return F.cross_entropy(rows_of(logits, verb).softmax(dim=-1), who)
-
-    return followed(losses_of(model, batches, loss_of), optimiser)
+@with_loss
+def softmax_twice(logits, verb, who):
+    return F.cross_entropy(rows_of(logits, verb).softmax(dim=-1), who)
 
 
 @BANK.mistake(
@@ -316,12 +306,9 @@ def softmax_twice(model, optimiser, batches):
     "logarithms of shares there.",
     "Take `F.cross_entropy(rows, who)`, or give `nll_loss` the `log_softmax` of the logits.",
 )
-@on_a_new_model
-def nll_of_logits(model, optimiser, batches):
-    def loss_of(logits, verb, who):
-        return F.nll_loss(rows_of(logits, verb), who)
-
-    return followed(losses_of(model, batches, loss_of), optimiser)
+@with_loss
+def nll_of_logits(logits, verb, who):
+    return F.nll_loss(rows_of(logits, verb), who)
 
 
 @BANK.mistake(
@@ -329,24 +316,18 @@ def nll_of_logits(model, optimiser, batches):
     "the learning rate that fits.",
     "Take the mean, which `F.cross_entropy` does unless told otherwise.",
 )
-@on_a_new_model
-def summed(model, optimiser, batches):
-    def loss_of(logits, verb, who):
-        return F.cross_entropy(rows_of(logits, verb), who, reduction="sum")
-
-    return followed(losses_of(model, batches, loss_of), optimiser)
+@with_loss
+def summed(logits, verb, who):
+    return F.cross_entropy(rows_of(logits, verb), who, reduction="sum")
 
 
 @BANK.mistake(
     "The place of the verb is taken for the right answer.",
     "`verb` says which row answers, and `who` what it should say: `F.cross_entropy(rows, who)`.",
 )
-@on_a_new_model
-def verb_as_the_answer(model, optimiser, batches):
-    def loss_of(logits, verb, who):
-        return F.cross_entropy(rows_of(logits, verb), verb)
-
-    return followed(losses_of(model, batches, loss_of), optimiser)
+@with_loss
+def verb_as_the_answer(logits, verb, who):
+    return F.cross_entropy(rows_of(logits, verb), verb)
 
 
 @BANK.mistake(
