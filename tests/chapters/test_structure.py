@@ -161,6 +161,9 @@ def test_every_picture_is_told_in_words(chapter):
             metadata = output.metadata.get("image/svg+xml", {})
             assert len(metadata.get("alt", "")) >= 20, cell.id
             assert metadata.get("narrow"), f"{cell.id}: a drawing that a phone cannot show"
+            drawn = output.data["image/svg+xml"] + metadata["narrow"]
+            digits = re.findall(r" d=\S*?(\d+\.\d{5,})", drawn)
+            assert not digits, f"{cell.id}: another processor draws other digits: {digits[:3]}"
     for text in sources(chapter, "markdown"):
         assert not re.search(r"!\[\s*\]\(|<img(?![^>]*\balt=)", text), text
 

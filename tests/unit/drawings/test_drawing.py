@@ -59,6 +59,14 @@ def test_a_wrong_number_is_noticed(tensor, paint):
         assert_drawn(drawn(lambda canvas: paint(canvas, wrong), T=tensor), {"T": tensor}, 0.01)
 
 
+def test_what_processors_disagree_about_is_not_drawn():
+    one, other = (
+        drawn(lambda canvas, x=x: canvas.path(f"M{x},9H{x / 3}")).wide
+        for x in (190.21665273248072, 190.21664321155004)
+    )
+    assert one == other and "M190.2,9H63.4" in one
+
+
 def test_a_tensor_of_zeros_is_drawn_in_no_shade():
     shades = read_back(drawn(lambda canvas: canvas.matrix("T", 9, 9, torch.zeros(2, 2))).wide)
     assert shades["T"].tolist() == [0.0] * 4
