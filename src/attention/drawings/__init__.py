@@ -34,6 +34,7 @@ from attention.drawings.view_then_transpose import view_then_transpose
 from attention.drawings.weight_on_pads import weight_on_pads
 from attention.drawings.weighted_sum import weighted_sum
 from attention.drawings.weights_by_size import weights_by_size
+from attention.drawings.which_one import which_one
 from attention.drawings.who_asks import who_asks
 from attention.drawings.word_and_place import word_and_place
 from attention.drawings.write_match_copy import write_match_copy
@@ -71,6 +72,7 @@ __all__ = [
     "weight_on_pads",
     "weighted_sum",
     "weights_by_size",
+    "which_one",
     "who_asks",
     "word_and_place",
     "write_match_copy",

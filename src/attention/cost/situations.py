@@ -1,0 +1,82 @@
+"""Training, prefill and decode: what the book's causal mechanisms took, a stored benchmark.
+
+`python -m benchmarks.situations` measures anew. Ratios are those of mechanisms that ran in the same
+run, side by side. On a GPU torch's kernel for all pairs is compiled and tuned and the book's
+mechanisms are plain torch, which decides more than the mechanism does.
+"""
+
+import json
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+STORED = Path(__file__).with_name("situations.json")
+ALL_PAIRS = "softmax, all pairs"
+SITUATIONS = ("training", "prefill", "decode")
+
+
+class TimesAsQuick(NamedTuple):
+    """How many times as quick as torch's kernel over all pairs: the runs' median and its range."""
+
+    median: float
+    least: float
+    most: float
+
+
+class Situations(NamedTuple):
+    """One machine's runs.
+
+    Attributes:
+        setting: torch's version, the machine and the sizes, in words.
+        seconds: by situation, number of tokens and mechanism, those of every run.
+    """
+
+    setting: str
+    seconds: dict[str, dict[int, dict[str, list[float]]]]
+
+    def times_as_quick(self, situation: str, n: int) -> dict[str, TimesAsQuick]:
+        """Compare each mechanism with all pairs, run by run.
+
+        Args:
+            situation: "training", "prefill" or "decode".
+            n: how many tokens, one of the stored.
+
+        Raises:
+            ValueError: nothing of the kind is stored.
+        """
+        known = {which: list(each) for which, each in self.seconds.items()}
+        if n not in known.get(situation, ()):
+            raise ValueError(f"situation={situation!r} with n={n} is not stored; there are {known}")
+        seconds = self.seconds[situation][n]
+        ratios = {
+            name: [a / b for a, b in zip(seconds[ALL_PAIRS], each, strict=True)]
+            for name, each in seconds.items()
+        }
+        return {
+            name: TimesAsQuick(median(each), min(each), max(each)) for name, each in ratios.items()
+        }
+
+
+def load_situations(device: str = "cpu") -> Situations:
+    """Load the stored runs of one machine.
+
+    Args:
+        device: "cpu", four threads in float32, or "cuda", one GPU in bfloat16.
+
+    Raises:
+        ValueError: device is neither.
+
+    Example:
+        >>> from attention.cost.situations import load_situations
+        >>> times = load_situations().times_as_quick("decode", 65536)
+        >>> times["gated delta rule"].median > 10  # a step over a state, beside 65,536 keys
+        True
+    """
+    stored = json.loads(STORED.read_text("utf-8"))
+    if device not in stored:
+        raise ValueError(f"device must be one of {', '.join(stored)}, got {device!r}")
+    seconds = {
+        situation: {int(n): each for n, each in by_length.items()}
+        for situation, by_length in stored[device]["seconds"].items()
+    }
+    return Situations(stored[device]["setting"], seconds)
