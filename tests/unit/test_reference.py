@@ -37,6 +37,8 @@ RESULTS = {  # what a function returns
     "attention.trained.dates.Measured",
     "attention.trained.dates.Alignment",
     "attention.trained.dates.WrittenDate",
+    "attention.trained.attention_sink.Sequences",
+    "attention.trained.attention_sink.Loss",
     "attention.trained.induction.Sequences",
     "attention.trained.induction.Progress",
     "attention.trained.last_speaker.Talks",

@@ -62,6 +62,6 @@ def switch_off(attention: MultiHeadAttention, head: int) -> None:
     if not 0 <= head < attention.n_heads:
         raise ValueError(f"head={head} must be from 0 to {attention.n_heads - 1}")
     if not isinstance(attention.attend, HeadGate):
-        gate = attention.w_o.weight.new_ones(attention.n_heads)
+        gate = attention.w_q.weight.new_ones(attention.n_heads)
         attention.attend = HeadGate(attention.attend, gate)
     attention.attend.gate[head] = 0

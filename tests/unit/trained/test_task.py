@@ -28,7 +28,7 @@ def room(task):
 
 def test_the_tasks_are_the_folders_with_weights():
     folders = {path.parent.name for path in Path(tasks.__file__).parent.glob("*/weights")}
-    assert len(folders) == 6
+    assert len(folders) == 7
     assert set(TASKS) == folders
 
 
@@ -95,6 +95,7 @@ def test_training_by_name_starts_at_the_models_own_seed(task, name):
 
 # Which of its models each task's `train` and `load` are asked for.
 ONE = {
+    "attention_sink": ["plain"],
     "dates": ["general"],
     "induction": [1],
     "last_speaker": ["learned"],
@@ -146,6 +147,7 @@ def test_it_is_learned_from_scratch(task):
 
 
 DRAWS = {
+    "attention_sink": (lambda at, rng: at.draw_sequences(9, rng), lambda at: at.new_sequences(9)),
     "induction": (lambda at, rng: at.draw_sequences(9, rng), lambda at: at.new_sequences(9)),
     "last_speaker": (lambda at, rng: at.draw_talks(9, 8, rng), lambda at: at.new_talks(8, 9)),
     "recall": (lambda at, rng: at.draw_pairs(9, 8, 2, rng), lambda at: at.new_pairs(8, 9)),
@@ -162,6 +164,7 @@ def test_the_same_seed_draws_the_same_examples(task):
 
 
 LARGEST = {
+    "attention_sink": 90_000,
     "dates": 500_000,
     "induction": 50_000,
     "last_speaker": 60_000,
