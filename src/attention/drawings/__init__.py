@@ -6,6 +6,7 @@ a tensor.
 
 from attention.drawings.clock_hands import clock_hands
 from attention.drawings.cut_into_heads import cut_into_heads
+from attention.drawings.decode_step import decode_step
 from attention.drawings.distance_waves import distance_waves
 from attention.drawings.drawing import Drawing
 from attention.drawings.gradients_way_back import gradients_way_back
@@ -21,6 +22,7 @@ from attention.drawings.module_map import module_map
 from attention.drawings.query_and_keys import query_and_keys
 from attention.drawings.readers_and_writer import readers_and_writer
 from attention.drawings.residual_stream import residual_stream
+from attention.drawings.roofline import roofline
 from attention.drawings.same_average import same_average
 from attention.drawings.score_by_seat import score_by_seat
 from attention.drawings.score_in_parts import score_in_parts
@@ -44,6 +46,7 @@ __all__ = [
     "Drawing",
     "clock_hands",
     "cut_into_heads",
+    "decode_step",
     "distance_waves",
     "gradients_way_back",
     "heads_add",
@@ -59,6 +62,7 @@ __all__ = [
     "query_and_keys",
     "readers_and_writer",
     "residual_stream",
+    "roofline",
     "same_average",
     "score_by_seat",
     "score_in_parts",

@@ -1,0 +1,127 @@
+"""What a decode step's attention computes and reads, and what a processor makes of that.
+
+A decode step writes one token: in each layer its queries meet every cached row once. Each row is
+read from memory, and takes part in one score and one weighted sum for each head of queries that it
+serves. FLOPs over bytes is the arithmetic intensity. It does not depend on the length of the text,
+nor on how many texts are written at a time, since each has a cache of its own.
+
+A processor has two limits, FLOPs a second and bytes a second, and their quotient is its ridge. Work
+of less intensity waits for the bytes, work of more for the arithmetic.
+
+Left out are softmax, the queries, the outputs and the writing of the new token's row, all of them
+small beside a long cache, and what passes through the layer's matrices: with latent attention that
+includes the products that bring a query to the latent rows, and their sum back.
+"""
+
+from numbers import Real
+from typing import NamedTuple
+
+from attention.cost.caches import CacheSizes, cache_bytes
+
+
+class Work(NamedTuple):
+    """What is computed, and what is read for it.
+
+    Attributes:
+        flops: floating-point operations, two for each multiply-add.
+        bytes: read from memory.
+
+    Example:
+        >>> from attention.cost.decode import Work
+        >>> Work(flops=256, bytes=256).intensity  # a query and a key of 128 numbers in 16 bits
+        1.0
+    """
+
+    flops: int
+    bytes: int
+
+    @property
+    def intensity(self) -> float:
+        """FLOPs for each byte."""
+        return self.flops / self.bytes
+
+
+def decode_step_cost(model: CacheSizes, length: int, *, bytes_per_number: int = 2) -> Work:
+    """Count the scores and weighted sums of one decode step, and the bytes of cache that they read.
+
+    With keys and values a row serves n_heads / n_kv_heads heads of queries, and at two bytes a
+    number that is the intensity: 1 for multi-head attention. With latent attention, absorbed, a row
+    is the key and the value of all heads: n_heads · (2 · d_latent + d_rotary) multiply-adds on
+    d_latent + d_rotary numbers.
+
+    Args:
+        model: one of `MODELS`, or sizes of your own.
+        length: how many tokens the text has. A model with a window reads no more than that many.
+        bytes_per_number: 2 for float16 and bfloat16.
+
+    Returns:
+        The work of all layers, for one text.
+
+    Raises:
+        ValueError, TypeError: for a length or bytes_per_number that is no whole number above 0.
+
+    Source:
+        Shazeer 2019, for what a step reads, and why it is slow; Liu et al. 2024, §2.1.2 and
+        §2.1.3, for the absorbed form and its rotary key.
+
+    Example:
+        >>> from attention.cost.caches import MODELS
+        >>> from attention.cost.decode import decode_step_cost
+        >>> for name in ("Llama 2 7B", "Llama 2 70B", "Falcon 7B", "DeepSeek-V2"):
+        ...     print(f"{name:<11} {decode_step_cost(MODELS[name], 4096).intensity:5.1f}")
+        Llama 2 7B    1.0
+        Llama 2 70B   8.0
+        Falcon 7B    71.0
+        DeepSeek-V2 241.8
+    """
+    read = cache_bytes(model, length, bytes_per_number=bytes_per_number)
+    kept = length if model.window is None else min(length, model.window)
+    score = model.d_latent + model.d_rotary if model.d_latent else model.d_key
+    weighted_sum = model.d_latent or model.d_key
+    flops = 2 * model.layers * kept * model.n_heads * (score + weighted_sum)
+    return Work(flops, read)
+
+
+class Processor(NamedTuple):
+    """The two limits of a processor.
+
+    Attributes:
+        peak: FLOPs a second.
+        bandwidth: bytes a second that its memory delivers.
+        source: where that was read.
+
+    Example:
+        >>> from attention.cost.decode import Processor
+        >>> Processor(peak=100e9, bandwidth=20e9, source="a laptop, say").ridge
+        5.0
+    """
+
+    peak: Real
+    bandwidth: Real
+    source: str
+
+    @property
+    def ridge(self) -> float:
+        """The intensity, in FLOPs a byte, from which on arithmetic is what takes the time."""
+        return self.peak / self.bandwidth
+
+    def attainable(self, intensity: Real) -> Real:
+        """FLOPs a second at this intensity: the roofline.
+
+        Source:
+            Williams, Waterman and Patterson 2009, "The Roofline Model".
+
+        Example:
+            >>> from attention.cost.decode import H100
+            >>> round(H100.ridge), H100.attainable(1) / 1e12, H100.attainable(1000) / 1e12
+            (295, 3.35, 989.0)
+        """
+        return min(self.peak, intensity * self.bandwidth)
+
+
+# Dense matrix products in bfloat16: the data sheet gives 1,979 "with sparsity", and half without.
+H100 = Processor(
+    peak=989e12,
+    bandwidth=3.35e12,
+    source="NVIDIA 2023, H100 SXM",
+)
