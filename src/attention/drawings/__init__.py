@@ -5,6 +5,7 @@ a tensor.
 """
 
 from attention.drawings.clock_hands import clock_hands
+from attention.drawings.cone import cone
 from attention.drawings.cut_into_heads import cut_into_heads
 from attention.drawings.decode_step import decode_step
 from attention.drawings.distance_waves import distance_waves
@@ -45,6 +46,7 @@ from attention.drawings.writing_steps import writing_steps
 __all__ = [
     "Drawing",
     "clock_hands",
+    "cone",
     "cut_into_heads",
     "decode_step",
     "distance_waves",

@@ -51,7 +51,8 @@ def draw_sequences(count: int, generator: torch.Generator) -> Sequences:
     require_size("count", count)
 
     def up_to(most: Tensor | int) -> Int64[Tensor, "count 1"]:
-        return (torch.rand(count, 1, generator=generator) * (most + 1)).long()
+        share = torch.rand(count, 1, generator=generator, dtype=torch.float32)
+        return (share * (most + 1)).long()
 
     tokens = torch.randint(VOCAB_SIZE, (count, LENGTH), generator=generator)
     part = SHORTEST + up_to(LONGEST - SHORTEST)

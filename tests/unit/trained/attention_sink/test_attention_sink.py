@@ -45,6 +45,14 @@ def test_a_part_comes_twice_after_the_start_mark():
     assert lengths == set(range(SHORTEST, LONGEST + 1))
 
 
+def test_the_default_precision_changes_no_sequence():
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert torch.equal(new_sequences(500).token_ids, NEW.token_ids)
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
 @pytest.fixture
 def qkv():
     generator = torch.Generator().manual_seed(0)
