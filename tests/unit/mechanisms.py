@@ -203,6 +203,12 @@ MODULES = {
     "LatentAttention, causal": Module(
         lambda: a.LatentAttention(**SIZES, d_latent=5), tokens, FUSED | {"causal": True}
     ),
+    "LatentAttention, whole": Module(
+        lambda: a.LatentAttention(
+            **SIZES, d_latent=5, d_rotary=2, d_query_latent=6, d_key=4, norm=True
+        ),
+        tokens,
+    ),
     "FeedForward": Module(lambda: a.FeedForward(D_MODEL, 16), tokens),
     "EncoderLayer": Module(lambda: a.EncoderLayer(**LAYER), tokens),
     "Encoder": Module(lambda: a.Encoder(**LAYER, n_layers=2, norm_first=True), tokens),

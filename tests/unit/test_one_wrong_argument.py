@@ -58,6 +58,11 @@ AS_GOOD = {
     **dict.fromkeys(("global_mask, global_tokens", "sparse_attention, global_tokens"), POSITIONS),
     "Vocabulary.decode, ids": POSITIONS,
     "tokenize, text": {"str"},
+    # No rotary key.
+    **{
+        f"{name}, d_rotary": {"0"}
+        for name in ("LatentAttention", "LatentCache", "cost.latent", "cost.latent_step")
+    },
     # No window, no sinks: a pattern without them.
     **{
         key: {"0"} for key in ("RollingCache, n_sinks", "sink_mask, n_sinks", "cost.sinks, n_sinks")

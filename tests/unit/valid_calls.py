@@ -24,12 +24,13 @@ def named(text: str) -> dict[str, int]:
 AXES = named(
     "batch 2, heads 4, kv_heads 2, query 11, key 11, seq 11, new 3, source 7, target 11,"
     "d_model 24, d_key 6, d_value 6, d_value+1 7, width 6, query_dim 24, key_dim 24, hidden_dim 5,"
-    "d_embedding 5, d_latent 5, features 8, proj_len 5, max_length 60, rounds 2, half 2, blocks 3,"
-    "block 4, n_keys 9, random 2, 1 1"
+    "d_embedding 5, d_latent 5, d_row 7, features 8, proj_len 5, max_length 60, rounds 2, half 2,"
+    "blocks 3, block 4, n_keys 9, random 2, 1 1"
 )
 NUMBERS = named(
     "batch 2, n_heads 4, n_kv_heads 2, d_model 24, d_ff 16, d_key 6, query_dim 24, key_dim 24,"
-    "hidden_dim 5, d_embedding 5, d_latent 5, vocab_size 9, source_vocab 9, target_vocab 9,"
+    "hidden_dim 5, d_embedding 5, d_latent 5, d_rotary 2, d_query_latent 5, new 3, vocab_size 9,"
+    "source_vocab 9, target_vocab 9,"
     "pad_id 0, start_id 1, end_id 2, n_layers 1, max_length 60, proj_len 5, n_features 8,"
     "n_buckets 4, n_rounds 2, chunk_length 4, half_width 2, first_query 0, n_queries 11, n_keys 11,"
     "seq 11, n 11, window 4, n_sinks 1, stride 3, summary 1, n_random 2, n_global 2, block 4,"
@@ -55,6 +56,15 @@ OWN: dict[str, dict[str, Any]] = {
     "EncoderLayer.from_torch": {"layer": encoder_layer()},
     "FeedForward.from_torch": {"layer": encoder_layer()},
     "GroupedQueryAttention.from_multi_head": {"module": a.MultiHeadAttention(24, 4)},
+    "LatentAttention.from_deepseek": {
+        "weights": {
+            "q_proj.weight": torch.ones(4 * 8, 24),
+            "kv_a_proj_with_mqa.weight": torch.ones(5 + 2, 24),
+            "kv_a_layernorm.weight": torch.ones(5),
+            "kv_b_proj.weight": torch.ones(4 * 12, 5),
+            "o_proj.weight": torch.ones(24, 24),
+        }
+    },
     "HeadGate": {"attend": a.DotProduct(), "gate": torch.ones(4)},
     "Mechanism": {"function": a.linear_attention},
     "MultiHeadAttention.from_torch": {"module": nn.MultiheadAttention(24, 4, batch_first=True)},
@@ -74,7 +84,7 @@ OWN: dict[str, dict[str, Any]] = {
 
 # What a method that has checked its arguments calls, with arguments that nobody else makes.
 TRUSTED = {"attend", "first_state", "positions", "prepare", "require_encoded", "residual", "step"}
-TRUSTED |= {"scores", "turn", "turns", "extra_repr"}
+TRUSTED |= {"scores", "turn", "turn_from", "turns", "per_head", "extra_repr"}
 # What attends in `MultiHeadAttention`, which has checked query, key, value and mask.
 INSIDE = {"DotProduct", "HeadGate", "Linformer", "Mechanism", "Performer"}
 NO_CALLS = {"RunningExample", "SENTENCES", "TransformerOutput"}  # results, and texts

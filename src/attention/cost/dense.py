@@ -102,27 +102,113 @@ def grouped_query(n: int, d_model: int, n_heads: int, n_kv_heads: int) -> Cost:
     )
 
 
-def latent(n: int, d_model: int, n_heads: int, d_latent: int) -> Cost:
-    """`LatentAttention` of n tokens: the mixing of `multi_head`, d_latent numbers kept per token.
+def latent(
+    n: int,
+    d_model: int,
+    n_heads: int,
+    d_latent: int,
+    *,
+    d_rotary: int = 0,
+    d_query_latent: int | None = None,
+    d_key: int | None = None,
+) -> Cost:
+    """`LatentAttention` of n tokens: d_latent + d_rotary numbers kept for each.
 
-    Counted is a whole sequence, through keys and values. For one token more the absorbed form takes
-    2 · n · n_heads · d_latent multiply-adds of mixing instead of 2 · n · d_model, and 2 · d_model ·
-    d_latent of projections for w_k and w_v, as ever.
+    Counted is a whole sequence, in the plain form. `latent_step` counts the absorbed one. The
+    gains of its norms are left out.
 
     Source:
-        Liu et al. 2024, §2.1.2 and table 1.
+        Liu et al. 2024, §2.1.2, §2.1.3, appendix C and table 1.
 
     Example:
         >>> from attention.cost.dense import latent, multi_head
         >>> multi_head(4096, 512, 8).cache / latent(4096, 512, 8, d_latent=64).cache
         16.0
+        >>> sizes = {"d_rotary": 64, "d_query_latent": 1536, "d_key": 128}  # DeepSeek-V2
+        >>> latent(1, 5120, 128, d_latent=512, **sizes).cache
+        576
     """
-    require_size("d_latent", d_latent)
-    cost = multi_head(n, d_model, n_heads)
-    weights = 2 * d_model * d_model + 3 * d_model * d_latent  # w_q, w_o, w_down, w_k and w_v
-    return replace(
-        cost, projections=n * weights, parameters=weights + 2 * d_model, cache=n * d_latent
+    require_size("n", n)
+    if d_key is None:
+        require_n_heads(d_model, n_heads)
+        d_key = d_model // n_heads
+    for name, size in (("d_model", d_model), ("n_heads", n_heads), ("d_latent", d_latent)):
+        require_size(name, size)
+    require_size("d_key", d_key)
+    require_size("d_rotary", d_rotary, least=0)
+    d_query = d_model
+    weights = d_model * (d_latent + d_rotary)  # w_down and w_k_rotary
+    if d_query_latent is not None:
+        require_size("d_query_latent", d_query_latent)
+        d_query = d_query_latent
+        weights += d_model * d_query  # w_q_down
+    rotary, heads = n_heads * d_rotary, n_heads * d_key
+    weights += d_query * (heads + rotary) + 2 * d_latent * heads + heads * d_model
+    return Cost(
+        projections=n * weights,
+        mixing=n * n * (2 * heads + rotary),
+        parameters=weights + heads + rotary + d_model,  # the biases of queries and output
+        memory=n_heads * n * n,
+        cache=n * (d_latent + d_rotary),
+        steps=1,
+        path=1,
     )
+
+
+def latent_step(
+    new: int,
+    n: int,
+    n_heads: int,
+    d_latent: int,
+    *,
+    d_key: int,
+    d_rotary: int = 0,
+    absorbed: bool = True,
+) -> int:
+    """The multiply-adds of `LatentAttention` between n latent rows and `new` queries.
+
+    Absorbed, each query goes through w_k and each head's sum through w_v, d_key · d_latent each,
+    and a pair of query and row takes 2 · d_latent + d_rotary. Plain, each *row* goes through both,
+    and a pair takes 2 · d_key + d_rotary. So decoding, one query beside many rows, is cheaper
+    absorbed, and prefill, as many queries as rows, plain, where d_latent is above d_key.
+
+    Args:
+        new: how many tokens ask, whose rows are among the n.
+        n: how many rows there are.
+        n_heads: how many heads.
+        d_latent: the width of a latent row.
+        d_key: of a head's key without its rotary part, and of its value.
+        d_rotary: of the rotary key.
+        absorbed: which of the two forms.
+
+    Returns:
+        The multiply-adds, without those of the other projections, which are alike.
+
+    Raises:
+        ValueError: n is below new.
+
+    Source:
+        Liu et al. 2024, §2.1.2 and §2.1.3.
+
+    Example:
+        >>> from attention.cost.dense import latent_step
+        >>> sizes = {"n_heads": 128, "d_latent": 512, "d_key": 128, "d_rotary": 64}  # DeepSeek-V2
+        >>> for new in (1, 4096):
+        ...     plain, absorbed = (
+        ...         latent_step(new, 4096, **sizes, absorbed=form) for form in (False, True)
+        ...     )
+        ...     print(new, plain > absorbed)
+        1 True
+        4096 False
+    """
+    for name, size in (("new", new), ("n", n), ("n_heads", n_heads), ("d_latent", d_latent)):
+        require_size(name, size)
+    require_size("d_key", d_key)
+    require_size("d_rotary", d_rotary, least=0)
+    if new > n:
+        raise ValueError(f"new={new} tokens are among the n={n}, so n must be at least {new}")
+    passed, width = (new, d_latent) if absorbed else (n, d_key)
+    return n_heads * (passed * 2 * d_key * d_latent + new * n * (2 * width + d_rotary))
 
 
 def tiled(n: int, d_model: int, n_heads: int, tile: int) -> Cost:

@@ -10,6 +10,7 @@ from attention.drawings.cut_into_heads import cut_into_heads
 from attention.drawings.decode_step import decode_step
 from attention.drawings.distance_waves import distance_waves
 from attention.drawings.drawing import Drawing
+from attention.drawings.four_caches import four_caches
 from attention.drawings.gradients_way_back import gradients_way_back
 from attention.drawings.heads_add import heads_add
 from attention.drawings.ladder import ladder
@@ -50,6 +51,7 @@ __all__ = [
     "cut_into_heads",
     "decode_step",
     "distance_waves",
+    "four_caches",
     "gradients_way_back",
     "heads_add",
     "ladder",

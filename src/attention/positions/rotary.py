@@ -132,5 +132,16 @@ class Rotary(nn.Module):
         turned = torch.stack((a * cos - b * sin, a * sin + b * cos), dim=axis)
         return turned.flatten(-2).to(x.dtype)
 
+    def turn_from(
+        self, x: Float[Tensor, "batch heads seq d_key"], first: int
+    ) -> Float[Tensor, "batch heads seq d_key"]:
+        """Turn queries or keys whose first token stands at position `first`.
+
+        For a cache that keeps its keys turned: they are turned once, each by its own position.
+        """
+        length = first + x.shape[-2]
+        turns = self.kept if length <= KEPT else self.turns(length).to(self.kept)
+        return self.turn(x, turns[:, first:length])
+
     def extra_repr(self) -> str:
         return f"d_key={self.d_key}, base={self.base}, halves={self.halves}"

@@ -8,17 +8,29 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from attention import KeyValueCache, MultiHeadAttention, causal_mask, padding_mask
 from attention.cached.latent import LatentAttention, LatentCache
+from attention.cost.caches import MODELS
 from tests.unit.cases import assert_close, gradients, randomise
 from tests.unit.refusals import refusals
 from tests.unit.sparse.cases import LargestTensor
 
 
 @st.composite
-def layers(draw):
-    """Draw a layer, tokens for it, and a mask that differs in none, some or all of its axes."""
+def layers(draw, *, whole=True):
+    """Draw a layer, tokens for it, and a mask that differs in none, some or all of its axes.
+
+    A layer that is not `whole` has no rotary key, no norm and no latent queries.
+    """
     batch, n_heads, d_key, d_latent = (draw(st.integers(1, n)) for n in (3, 4, 4, 9))
     seq, rng = draw(st.integers(1, 6)), torch.Generator().manual_seed(draw(st.integers(0, 2**32)))
-    module = LatentAttention(n_heads * d_key, n_heads, d_latent, bias=draw(st.booleans())).double()
+    options = {"bias": draw(st.booleans())}
+    if whole:
+        options |= {
+            "d_rotary": draw(st.sampled_from((0, 2, 4))),
+            "d_query_latent": draw(st.sampled_from((None, 3))),
+            "d_key": draw(st.sampled_from((None, 5))),
+            "norm": draw(st.booleans()),
+        }
+    module = LatentAttention(n_heads * d_key, n_heads, d_latent, **options).double()
     randomise(module, rng)
     x = torch.randn(batch, seq, module.d_model, dtype=torch.float64, generator=rng)
     shape = [batch, n_heads, seq, seq][draw(st.sampled_from((0, 2))) :]
@@ -26,36 +38,196 @@ def layers(draw):
     return module, x.requires_grad_(), draw(st.sampled_from([None, mask]))
 
 
+def turned(vector, position):
+    """Each pair of neighbours, turned by its 2 × 2 matrix."""
+    pairs = []
+    for i in range(len(vector) // 2):
+        angle = torch.tensor(position * 10000.0 ** (-2 * i / len(vector)), dtype=torch.float64)
+        rotation = torch.stack((angle.cos(), -angle.sin(), angle.sin(), angle.cos())).view(2, 2)
+        pairs.append(rotation @ vector[2 * i : 2 * i + 2])
+    return torch.cat(pairs)
+
+
+def rms_normed(vector, gain):
+    return gain * vector / (vector.square().mean(-1, keepdim=True) + 1e-6).sqrt()
+
+
 @given(layers(), st.booleans(), st.booleans())
 def test_equals_the_papers_formulas_in_a_loop(case, causal, need_weights):
-    """Equations 7 to 11, for one token, one head and one earlier token after the other."""
+    """Equations 37 to 47, for one token, one head and one earlier token after the other."""
     module, x, mask = case
     output, weights = module(x, mask, causal=causal, need_weights=need_weights)
     batch, seq, _ = x.shape
-    w = {name: part.weight.detach() for name, part in module.named_children()}
+    w = {name: value.detach() for name, value in module.named_parameters()}
+    d_key, d_rotary = module.d_key, module.d_rotary
     allowed = torch.ones(batch, module.n_heads, seq, seq, dtype=torch.bool)
     allowed = allowed if mask is None else mask.expand_as(allowed)
+
+    def linear(name, vector):
+        return w[f"{name}.weight"] @ vector + w.get(f"{name}.bias", 0)
+
     for b in range(batch):
-        c = [w["w_down"] @ h for h in x[b].detach()]
+        h = x[b].detach()
+        c_q, c_kv = h, [linear("w_down", row) for row in h]
+        if module.d_query_latent:
+            c_q = [linear("w_q_down", row) for row in h]
+        if "q_norm.weight" in w:
+            c_q = [rms_normed(row, w["q_norm.weight"]) for row in c_q]
+        if "norm.weight" in w:
+            c_kv = [rms_normed(row, w["norm.weight"]) for row in c_kv]
         for t in range(seq):
-            q, heads = w["w_q"] @ x[b, t].detach(), []
-            q = q if module.w_q.bias is None else q + module.w_q.bias.detach()
+            heads = []
             for i in range(module.n_heads):
-                rows = slice(i * module.d_key, (i + 1) * module.d_key)
-                total, head = 0.0, torch.zeros(module.d_key, dtype=torch.float64)
+                rows = slice(i * d_key, (i + 1) * d_key)
+                q = linear("w_q", c_q[t])[rows]
+                total, head = 0.0, torch.zeros(d_key, dtype=torch.float64)
                 exps = torch.zeros(seq, dtype=torch.float64)
                 for j in range(seq):
                     if allowed[b, i, t, j] and not (causal and j > t):
-                        key, value = w["w_k"][rows] @ c[j], w["w_v"][rows] @ c[j]
-                        exps[j] = (q[rows] @ key / module.d_key**0.5).exp()
+                        key, value = linear("w_k", c_kv[j])[rows], linear("w_v", c_kv[j])[rows]
+                        score = q @ key
+                        if d_rotary:
+                            own = slice(i * d_rotary, (i + 1) * d_rotary)
+                            q_rotary = turned(linear("w_q_rotary", c_q[t])[own], t)
+                            score = score + q_rotary @ turned(linear("w_k_rotary", h[j]), j)
+                        exps[j] = (score / (d_key + d_rotary) ** 0.5).exp()
                         total, head = total + exps[j], head + exps[j] * value
                 heads.append(head / total if total else head)
                 if need_weights:
                     assert_close(weights[b, i, t], exps / total if total else exps)
-            u = w["w_o"] @ torch.cat(heads)
-            u = u if module.w_o.bias is None else u + module.w_o.bias.detach()
-            assert_close(output[b, t], u)
+            assert_close(output[b, t], linear("w_o", torch.cat(heads)))
     assert (weights is not None) == need_weights
+
+
+def published_weights(rng, *, d_query=7, d_model=12, n_heads=3, d_latent=6, d_key=4, d_rotary=2):
+    """The tensors of a layer by their names in DeepSeek's checkpoints."""
+    shapes = {
+        "q_a_proj": (d_query, d_model),
+        "q_a_layernorm": (d_query,),
+        "q_b_proj": (n_heads * (d_key + d_rotary), d_query),
+        "kv_a_proj_with_mqa": (d_latent + d_rotary, d_model),
+        "kv_a_layernorm": (d_latent,),
+        "kv_b_proj": (n_heads * 2 * d_key, d_latent),
+        "o_proj": (d_model, n_heads * d_key),
+    }
+    if not d_query:
+        del shapes["q_a_proj"], shapes["q_a_layernorm"], shapes["q_b_proj"]
+        shapes["q_proj"] = (n_heads * (d_key + d_rotary), d_model)
+    return {
+        f"{name}.weight": torch.randn(shape, generator=rng, dtype=torch.float64) / 2
+        for name, shape in shapes.items()
+    }
+
+
+def published_attention(w, x, n_heads):
+    """The plain form in the order of the published code, which pairs neighbours.
+
+    Axes: b (batch), s and t (tokens), h (heads).
+    """
+    w = {name.removesuffix(".weight"): value for name, value in w.items()}
+    d_latent, d_key = len(w["kv_a_layernorm"]), w["o_proj"].shape[1] // n_heads
+    d_rotary = len(w["kv_a_proj_with_mqa"]) - d_latent
+    if "q_proj" in w:
+        q = x @ w["q_proj"].T
+    else:
+        q = rms_normed(x @ w["q_a_proj"].T, w["q_a_layernorm"]) @ w["q_b_proj"].T
+    q = q.reshape(*x.shape[:2], n_heads, d_key + d_rotary)
+    kv = x @ w["kv_a_proj_with_mqa"].T
+    latent = rms_normed(kv[..., :d_latent], w["kv_a_layernorm"])
+    kv_of_heads = (latent @ w["kv_b_proj"].T).reshape(*x.shape[:2], n_heads, 2 * d_key)
+    keys, values = kv_of_heads[..., :d_key], kv_of_heads[..., d_key:]
+
+    theta = 10000.0 ** (-torch.arange(0, d_rotary, 2, dtype=torch.float64) / d_rotary)
+    angles = torch.arange(x.shape[1])[:, None] * theta  # (s, pairs)
+    numbers = torch.polar(torch.ones_like(angles), angles)
+
+    def rotate(part):  # (b, s, h, d_rotary)
+        pairs = torch.complex(part[..., 0::2], part[..., 1::2]) * numbers[:, None]
+        return torch.view_as_real(pairs).flatten(-2)
+
+    q_rotary = rotate(q[..., d_key:])
+    k_rotary = rotate(kv[:, :, None, d_latent:])[:, :, 0]
+    scores = torch.einsum("bshd,bthd->bhst", q[..., :d_key], keys)
+    scores = scores + torch.einsum("bshr,btr->bhst", q_rotary, k_rotary)
+    future = torch.ones(x.shape[1], x.shape[1]).triu(1) == 1
+    weights = (scores * (d_key + d_rotary) ** -0.5).masked_fill(future, -torch.inf).softmax(-1)
+    heads = torch.einsum("bhst,bthd->bshd", weights, values)
+    return heads.flatten(2) @ w["o_proj"].T, weights
+
+
+def in_published_order(parts, n_heads):
+    """Tensors shaped as the parameters of `LatentAttention`, put together as published."""
+
+    def by_head(*names):
+        heads = [parts[f"{name}.weight"].unflatten(0, (n_heads, -1)) for name in names]
+        return torch.cat(heads, dim=1).flatten(0, 1)
+
+    whole = {
+        "kv_a_proj_with_mqa": torch.cat((parts["w_down.weight"], parts["w_k_rotary.weight"])),
+        "kv_a_layernorm": parts["norm.weight"],
+        "kv_b_proj": by_head("w_k", "w_v"),
+        "o_proj": parts["w_o.weight"],
+    }
+    if "w_q_down.weight" in parts:
+        whole |= {"q_a_proj": parts["w_q_down.weight"], "q_a_layernorm": parts["q_norm.weight"]}
+    whole["q_b_proj" if "q_a_proj" in whole else "q_proj"] = by_head("w_q", "w_q_rotary")
+    return {f"{name}.weight": tensor for name, tensor in whole.items()}
+
+
+@pytest.mark.parametrize("d_query", [7, 0], ids=["queries compressed", "queries whole"])
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_equals_the_published_layer_on_its_weights(d_query, need_weights):
+    """In values and in the gradients of every published tensor and of the tokens."""
+    rng = torch.Generator().manual_seed(d_query)
+    weights = published_weights(rng, d_query=d_query)
+    theirs = {name: value.requires_grad_() for name, value in weights.items()}
+    x = torch.randn(2, 9, 12, generator=rng, dtype=torch.float64, requires_grad=True)
+    expected, expected_weights = published_attention(theirs, x, 3)
+
+    module = LatentAttention.from_deepseek(weights, n_heads=3)
+    output, seen = module(x, causal=True, need_weights=need_weights)
+    assert_close(output, expected)
+    assert not need_weights or torch.allclose(seen, expected_weights)
+
+    direction = torch.randn(output.shape, generator=rng, dtype=torch.float64)
+    names = [name for name, _ in module.named_parameters()]
+    ours = torch.autograd.grad((output * direction).sum(), [x, *module.parameters()])
+    wanted = torch.autograd.grad((expected * direction).sum(), [x, *theirs.values()])
+    assert_close(ours[0], wanted[0])
+    found = in_published_order(dict(zip(names, ours[1:], strict=True)), n_heads=3)
+    assert found.keys() == theirs.keys()
+    for name, gradient in zip(theirs, wanted[1:], strict=True):
+        assert_close(found[name], gradient)
+
+    cache = module.new_cache(batch=2, max_length=9)
+    with torch.no_grad():
+        steps = [module(part, causal=True, cache=cache)[0] for part in x.split([4, 1, 1, 3], dim=1)]
+    assert_close(torch.cat(steps, dim=1), expected, ulps=64)
+
+
+def test_the_weights_of_a_published_layer_come_back_as_they_went_in():
+    rng = torch.Generator().manual_seed(0)
+    for d_query in (7, 0):
+        weights = published_weights(rng, d_query=d_query)
+        module = LatentAttention.from_deepseek(weights, n_heads=3)
+        assert module.w_o.weight.dtype == torch.float64
+        back = in_published_order(module.state_dict(), n_heads=3)
+        assert back.keys() == weights.keys()
+        assert all(torch.equal(back[name], weights[name]) for name in weights)
+
+
+def test_a_score_depends_on_the_distance_and_not_on_the_place():
+    """Three tokens in front that nobody sees change nothing, though all others stand later."""
+    module = LatentAttention(12, 3, 5, d_rotary=4, norm=True).double()
+    x = torch.randn(2, 9, 12, dtype=torch.float64)
+    hidden = torch.ones(9, 9) == 1
+    hidden[:, :3] = False
+    expected, expected_weights = module(x[:, 3:], causal=True)
+    output, weights = module(x, hidden, causal=True)
+    assert_close(output[:, 3:], expected, ulps=64)
+    assert_close(weights[:, :, 3:, 3:], expected_weights, ulps=64)
+    swapped = x[:, [3, 5, 4, 6, 7, 8]]  # the order of what is seen does count
+    assert not torch.allclose(module(swapped, causal=True)[0][:, -1], expected[:, -1])
 
 
 def multiplied_out(module):
@@ -71,7 +243,7 @@ def multiplied_out(module):
     return whole
 
 
-@given(layers(), st.booleans(), st.booleans())
+@given(layers(whole=False), st.booleans(), st.booleans())
 def test_is_multi_head_attention_with_the_matrices_multiplied_out(case, causal, need_weights):
     """In values and gradients; those of a product are told by hand."""
     module, x, mask = case
@@ -113,14 +285,18 @@ def test_a_bias_that_is_left_out_would_change_nothing_or_what_the_bias_of_w_o_do
     assert_close(whole(x)[0], output)
 
 
+WHOLE = {"d_rotary": 4, "d_query_latent": 7, "norm": True}
+
+
 @pytest.mark.parametrize("d_latent", [1, 5, 16, 24])
+@pytest.mark.parametrize("options", [{}, {"d_rotary": 2}, WHOLE], ids=["rows", "rotary", "whole"])
 @pytest.mark.parametrize("need_weights", [True, False])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-@pytest.mark.parametrize("pieces", [[1] * 9, [9], [4, 1, 3, 1], [1, 8]], ids=str)
-def test_the_absorbed_form_equals_the_plain_one(d_latent, need_weights, dtype, pieces):
+@pytest.mark.parametrize("pieces", [[1] * 9, [4, 1, 3, 1], [1, 8]], ids=str)
+def test_the_absorbed_form_equals_the_plain_one(d_latent, options, need_weights, dtype, pieces):
     """Three layers, token by token and several at a time, weights too."""
     rng = torch.Generator().manual_seed(d_latent)
-    modules = [LatentAttention(12, 3, d_latent).to(dtype) for _ in range(3)]
+    modules = [LatentAttention(12, 3, d_latent, **options).to(dtype) for _ in range(3)]
     for module in modules:
         randomise(module, rng)
     x = torch.randn(2, 9, 12, generator=rng).to(dtype)
@@ -148,21 +324,27 @@ def test_the_absorbed_form_equals_the_plain_one(d_latent, need_weights, dtype, p
 
 @given(layers())
 def test_the_absorbed_form_takes_any_mask(case):
-    """All tokens at once, so that the mask is the plain form's; rows that see nothing included."""
+    """All tokens behind one that they cannot see; rows that see nothing included."""
     module, x, mask = case
+    if mask is None:
+        mask = torch.ones(1, 1) == 1
+    mask = mask.expand(*mask.shape[:-1], x.shape[1])
+    hidden = torch.cat((torch.zeros_like(mask[..., :1]), mask), dim=-1)
+    before = torch.zeros_like(x[:, :1])
     for causal in (False, True):
         for need_weights in (False, True):
             options = {"causal": causal, "need_weights": need_weights}
             with torch.no_grad():
-                cache = module.new_cache(x.shape[0], x.shape[1])
-                output, weights = module(x, mask, cache=cache, **options)
+                cache = module.new_cache(x.shape[0], x.shape[1] + 1)
+                module(before, cache=cache)
+                output, weights = module(x, hidden, cache=cache, **options)
                 expected, expected_weights = module(x, mask, **options)
-            assert_close(output, expected)
-            assert not need_weights or torch.allclose(weights, expected_weights)
+            assert_close(output, expected, ulps=64)
+            assert not need_weights or torch.allclose(weights[..., 1:], expected_weights)
 
 
 def test_a_padding_mask_counts_the_cached_tokens():
-    module = LatentAttention(8, 4, 3).double()
+    module = LatentAttention(8, 4, 3, d_rotary=2).double()
     x = torch.randn(2, 5, 8, dtype=torch.float64)
     ids = torch.tensor([[1, 1, 1, 1, 1], [0, 0, 1, 1, 1]])  # padding in front, as in decoding
     expected, _ = module(x, padding_mask(ids, 0), causal=True)
@@ -186,27 +368,40 @@ def test_a_token_that_may_attend_to_nothing_gets_the_bias_of_w_o():
 
 @pytest.mark.parametrize("need_weights", [True, False])
 def test_keys_and_values_are_never_made_while_writing(need_weights):
-    """No tensor is larger than the latent rows, or than the scores; the keys would be 8 times."""
-    module = LatentAttention(d_model=64, n_heads=8, d_latent=8)
+    """No tensor is larger than the kept rows, or than the scores; the keys would be 6 times."""
+    module = LatentAttention(d_model=64, n_heads=8, d_latent=8, d_rotary=2)
     cache = module.new_cache(batch=1, max_length=1001)
     with torch.no_grad():
         for part in torch.randn(1, 1000, 64).split(100, dim=1):
             module(part, causal=True, cache=cache)
         with LargestTensor() as largest:
             module(torch.randn(1, 1, 64), cache=cache, need_weights=need_weights)
-    assert largest.numel <= 1001 * 8
+    assert largest.numel <= 1001 * 10
+
+
+def flops_of(module, x, cache=None):
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        module(x, causal=x.shape[1] > 1, cache=cache)
+    return counter.get_total_flops()
 
 
 def test_a_token_takes_the_multiplications_that_the_docstring_counts():
-    d_model, n_heads, d_latent, n = 64, 8, 12, 101
-    module = LatentAttention(d_model, n_heads, d_latent)
+    d_model, n_heads, d_latent, d_rotary, n = 64, 8, 12, 4, 101
+    module = LatentAttention(d_model, n_heads, d_latent, d_rotary=d_rotary)
     cache = module.new_cache(batch=1, max_length=n)
     with torch.no_grad():
         module(torch.randn(1, n - 1, d_model), causal=True, cache=cache)
-        with FlopCounterMode(display=False) as counter:
-            module(torch.randn(1, 1, d_model), cache=cache)
     projections = 2 * d_model * d_model + 3 * d_model * d_latent
-    assert counter.get_total_flops() == 2 * (projections + 2 * n * n_heads * d_latent)
+    projections += d_model * (n_heads + 1) * d_rotary
+    mixing = n * n_heads * (2 * d_latent + d_rotary)
+    assert flops_of(module, torch.randn(1, 1, d_model), cache) == 2 * (projections + mixing)
+
+
+def test_a_prompt_takes_the_plain_form_and_what_follows_the_absorbed_one():
+    module = LatentAttention(64, 8, 12, d_rotary=4)
+    x, cache = torch.randn(1, 20, 64), module.new_cache(1, 40)
+    assert flops_of(module, x, cache) == flops_of(module, x)
+    assert flops_of(module, x, cache) > flops_of(module, x)
 
 
 @pytest.mark.parametrize(("dtype", "size"), [(torch.float32, 4), (torch.bfloat16, 2)])
@@ -218,6 +413,26 @@ def test_bytes_are_what_the_formula_says(dtype, size):
     assert [cache.latents.untyped_storage().nbytes() for cache in caches] == [
         12 * 100 * size * 2
     ] * 3
+
+
+def test_a_token_of_deepseek_v2_takes_the_bytes_that_the_paper_says():
+    """512 numbers of the latent row and 64 of the rotary key in each layer, in 16 bits."""
+    module = LatentAttention(40, 8, 512, d_rotary=64, d_key=128).bfloat16()
+    cache = module.new_cache(batch=1, max_length=10)
+    assert cache.nbytes == 10 * (512 + 64) * 2 == 10 * 2 * MODELS["DeepSeek-V2"].numbers
+    assert cache.latents.shape == (1, 10, 512) and cache.rotary_keys.shape == (1, 10, 64)
+
+
+def test_what_is_kept_are_the_latent_row_and_the_turned_key():
+    module = LatentAttention(8, 2, 3, d_rotary=2, norm=True).double()
+    x, cache = torch.randn(1, 6, 8, dtype=torch.float64), module.new_cache(1, 6)
+    with torch.no_grad():
+        for part in x.split([2, 1, 3], dim=1):
+            module(part, causal=True, cache=cache)
+        for t in range(6):
+            row = rms_normed(module.w_down.weight @ x[0, t], module.norm.weight)
+            assert_close(cache.latents[0, t], row)
+            assert_close(cache.rotary_keys[0, t], turned(module.w_k_rotary.weight @ x[0, t], t))
 
 
 def test_the_cache_holds_what_was_written_in_order_and_keeps_copies():
@@ -236,7 +451,8 @@ def test_the_cache_holds_what_was_written_in_order_and_keeps_copies():
 def test_the_absorbed_form_is_as_exact_as_its_type(dtype):
     """Two numbers more are rounded than in the plain form: the absorbed query and its scale."""
     torch.manual_seed(0)
-    module, x = LatentAttention(24, 4, 16).to(dtype), torch.randn(2, 30, 24).to(dtype)
+    module = LatentAttention(24, 4, 16, d_rotary=4, norm=True).to(dtype)
+    x = torch.randn(2, 30, 24).to(dtype)
     expected, _ = copy.deepcopy(module).double()(x.double(), causal=True)
     for need_weights in (True, False):
         with torch.no_grad():
@@ -250,7 +466,7 @@ def test_the_absorbed_form_is_as_exact_as_its_type(dtype):
 
 
 def test_a_cache_made_under_autocast_takes_its_rows():
-    module, x = LatentAttention(8, 2, 3), torch.randn(1, 3, 8)
+    module, x = LatentAttention(8, 2, 3, d_rotary=2), torch.randn(1, 3, 8)
     with torch.autocast("cpu", dtype=torch.bfloat16), torch.no_grad():
         cache = module.new_cache(1, max_length=3)
         assert cache.latents.dtype == torch.bfloat16
@@ -259,7 +475,8 @@ def test_a_cache_made_under_autocast_takes_its_rows():
 
 
 def test_no_input_is_modified():
-    module, x, mask = LatentAttention(8, 2, 3), torch.randn(2, 5, 8), causal_mask(5)
+    module = LatentAttention(8, 2, 3, **WHOLE)
+    x, mask = torch.randn(2, 5, 8), causal_mask(5)
     state = copy.deepcopy(module.state_dict())
     inputs, before = (x, mask), (x.clone(), mask.clone())
     with torch.no_grad():
@@ -282,7 +499,20 @@ def test_parameters_have_the_promised_names_and_shapes():
     }
     without = LatentAttention(12, 3, 5, bias=False).state_dict()
     assert list(without) == [name for name in shapes if not name.endswith("bias")]
-    assert "n_heads=3, d_latent=5" in repr(LatentAttention(12, 3, 5))
+    whole = LatentAttention(12, 3, 5, d_key=6, bias=False, **WHOLE)
+    assert {name: tuple(x.shape) for name, x in whole.state_dict().items()} == {
+        "w_q_down.weight": (7, 12),
+        "q_norm.weight": (7,),
+        "w_q.weight": (18, 7),
+        "w_q_rotary.weight": (12, 7),
+        "w_down.weight": (5, 12),
+        "norm.weight": (5,),
+        "w_k.weight": (18, 5),
+        "w_v.weight": (18, 5),
+        "w_k_rotary.weight": (4, 12),
+        "w_o.weight": (12, 18),
+    }
+    assert "n_heads=3, d_latent=5, d_rotary=4, d_query_latent=7, d_key=6" in repr(whole)
 
 
 @pytest.mark.usefixtures("as_a_reader")
@@ -292,14 +522,14 @@ def test_a_refused_call_leaves_the_cache_as_it_was():
         expected, _ = module(x, causal=True)
         cache = module.new_cache(batch=2, max_length=4)
         module(x[:, :2], causal=True, cache=cache)
-        stored, last = cache.latents.clone(), x[:, 2:]
+        stored, last = cache.rows.clone(), x[:, 2:]
         wrong = [(last, m) for m in (causal_mask(1, 2), causal_mask(1, 3).float(), stored[0] > 0)]
         wrong += [(y, None) for y in (last.double(), last[:1], last[..., :5], x, x[:, :0])]
         for y, mask in wrong:
             with pytest.raises((ValueError, TypeError)):
                 module(y, mask, cache=cache)
         assert cache.length == 2
-        assert torch.equal(cache.latents, stored)
+        assert torch.equal(cache.rows, stored)
         assert_close(module(last, causal_mask(1, 3), cache=cache)[0], expected[:, 2:])
 
 
@@ -313,7 +543,49 @@ def filled():
 
 
 WANTED = "and this cache takes (2, 1, 3); a cache belongs to one layer and one batch"
+PUBLISHED = published_weights(torch.Generator().manual_seed(0))
+
+
+def loaded(**changed):
+    weights = {f"{name}.weight": torch.zeros(shape) for name, shape in changed.items()}
+    return LatentAttention.from_deepseek(PUBLISHED | weights, n_heads=3)
+
+
 REFUSED = {
+    "an odd rotary key": (
+        lambda: LatentAttention(8, 4, 4, d_rotary=3),
+        ValueError,
+        "d_rotary=3 is odd, and components turn in pairs",
+    ),
+    "a checkpoint without a tensor": (
+        lambda: LatentAttention.from_deepseek({"q_proj.weight": torch.ones(2, 2)}, n_heads=1),
+        ValueError,
+        "weights must be kv_a_layernorm.weight, kv_a_proj_with_mqa.weight, kv_b_proj.weight, "
+        "o_proj.weight, q_proj.weight, got q_proj.weight",
+    ),
+    "a checkpoint with a bias": (
+        lambda: LatentAttention.from_deepseek(PUBLISHED | {"o_proj.bias": X[0, 0]}, n_heads=3),
+        ValueError,
+        "weights must be kv_a_layernorm.weight, kv_a_proj_with_mqa.weight, kv_b_proj.weight, "
+        "o_proj.weight, q_a_layernorm.weight, q_a_proj.weight, q_b_proj.weight, got ",
+    ),
+    "a checkpoint of another number of heads": (
+        lambda: LatentAttention.from_deepseek(PUBLISHED, n_heads=2),
+        ValueError,
+        "q_b_proj.weight must have shape (16, 7) beside the others and with n_heads=2, got (18, 7)",
+    ),
+    "values of another width than keys": (
+        lambda: loaded(kv_b_proj=(3 * 9, 6)),
+        ValueError,
+        "kv_b_proj.weight must have shape (24, 6) beside the others and with n_heads=3, "
+        "got (27, 6)",
+    ),
+    "a list for a checkpoint": (
+        lambda: LatentAttention.from_deepseek([], n_heads=3),
+        TypeError,
+        "weights must be tensors by their names, got list; "
+        "state_dict() of a published layer gives them",
+    ),
     "heads that do not divide d_model": (
         lambda: LatentAttention(8, 3, 4),
         ValueError,
@@ -333,12 +605,13 @@ REFUSED = {
     "a cache of another batch": (
         lambda: MLA(X[:1], cache=MLA.new_cache(2, 5)),
         ValueError,
-        "latent has shape (batch, new, d_latent) = (1, 5, 3), and this cache takes (2, 5, 3)",
+        "row has shape (batch, new, d_latent + d_rotary) = (1, 5, 3), "
+        "and this cache takes (2, 5, 3)",
     ),
     "training with a cache": (
         lambda: MLA(X, cache=MLA.new_cache(2, 5)),
         ValueError,
-        "latent asks for gradients, which a cache cannot give; decode inside torch.no_grad()",
+        "row asks for gradients, which a cache cannot give; decode inside torch.no_grad()",
     ),
     "too many tokens": (
         lambda: filled().append(ROWS.expand(2, 2, 3)),
@@ -349,17 +622,17 @@ REFUSED = {
     "rows of another batch": (
         lambda: filled().append(ROWS[:1]),
         ValueError,
-        f"latent has shape (batch, new, d_latent) = (1, 1, 3), {WANTED}",
+        f"row has shape (batch, new, d_latent + d_rotary) = (1, 1, 3), {WANTED}",
     ),
     "rows of another width": (
         lambda: filled().append(ROWS[..., :2]),
         ValueError,
-        f"latent has shape (batch, new, d_latent) = (2, 1, 2), {WANTED}",
+        f"row has shape (batch, new, d_latent + d_rotary) = (2, 1, 2), {WANTED}",
     ),
     "rows of another dtype": (
         lambda: filled().append(ROWS.half()),
         TypeError,
-        "latent is torch.float16, and this cache holds torch.float32; "
+        "row is torch.float16, and this cache holds torch.float32; "
         "make it with dtype=torch.float16",
     ),
 }

@@ -162,6 +162,11 @@ MODULES = {
     "grouped-query": (GroupedQueryAttention(16, 4, 2), (X,), dense.grouped_query(48, 16, 4, 2)),
     "multi-query": (GroupedQueryAttention(16, 4, 1), (X,), dense.grouped_query(48, 16, 4, 1)),
     "latent": (LatentAttention(16, 4, 6), (X,), dense.latent(48, 16, 4, 6)),
+    "latent, whole": (
+        LatentAttention(16, 4, 6, d_rotary=2, d_query_latent=9, d_key=5),
+        (X,),
+        dense.latent(48, 16, 4, 6, d_rotary=2, d_query_latent=9, d_key=5),
+    ),
     "convolutional": (
         nn.Conv1d(16, 16, 3, padding="same"),
         (X.mT,),
@@ -294,9 +299,53 @@ def test_a_rolling_cache_has_room_for_what_is_kept_and_the_new_token(n_sinks):
     assert 2 * (sparse.sinks(48, 16, 4, 9, n_sinks).cache + 2 * 16) == cache.nbytes
 
 
-def test_the_cache_of_latent_attention_is_as_large_as_the_latent_cache():
-    cache = LatentCache(1, 48, 6, dtype=torch.float16)
-    assert 2 * dense.latent(48, 16, 4, 6).cache == cache.nbytes
+@pytest.mark.parametrize("d_rotary", [0, 2])
+def test_the_cache_of_latent_attention_is_as_large_as_the_latent_cache(d_rotary):
+    cache = LatentCache(1, 48, 6, d_rotary=d_rotary, dtype=torch.float16)
+    assert 2 * dense.latent(48, 16, 4, 6, d_rotary=d_rotary).cache == cache.nbytes
+
+
+@pytest.mark.parametrize("new", [1, 7, 48])
+@pytest.mark.parametrize("absorbed", [True, False])
+def test_both_forms_of_latent_attention_take_the_products_counted(new, absorbed):
+    """Each form by itself in a few products: from latent rows to what each head has summed."""
+    heads, d_key, d_latent, d_rotary, n = 4, 5, 6, 2, 48
+    rows, turned = torch.ones(n, d_latent), torch.ones(n, d_rotary)
+    w_k, w_v = torch.ones(2, heads, d_key, d_latent)
+    q, q_rotary = torch.ones(heads, new, d_key), torch.ones(heads, new, d_rotary)
+    with FlopCounterMode(display=False) as counter:
+        if absorbed:
+            weights = (q @ w_k) @ rows.T + q_rotary @ turned.T
+            summed = (weights @ rows) @ w_v.mT
+        else:
+            keys, values = rows @ w_k.mT, rows @ w_v.mT
+            weights = q @ keys.mT + q_rotary @ turned.T
+            summed = weights @ values
+    assert summed.shape == q.shape
+    sizes = {"n_heads": heads, "d_latent": d_latent, "d_key": d_key, "d_rotary": d_rotary}
+    counted = dense.latent_step(new, n, **sizes, absorbed=absorbed)
+    assert counter.get_total_flops() == 2 * counted
+
+
+def test_the_layer_takes_the_form_and_the_products_that_are_counted():
+    """What a step takes, less the projections that both forms share."""
+    layer = LatentAttention(16, 4, 6, d_rotary=2, d_key=5)
+    sizes = {"n_heads": 4, "d_latent": 6, "d_key": 5, "d_rotary": 2}
+    shared = 16 * 4 * (5 + 2) + 16 * (6 + 2) + 4 * 5 * 16  # queries, rows, w_o
+    cache, kept = layer.new_cache(1, 48), 0
+    for new, absorbed in ((41, False), (1, True), (6, True)):
+        with torch.no_grad(), FlopCounterMode(display=False) as counter:
+            layer(X[:, :new], causal=new > 1, cache=cache)
+        kept += new
+        counted = dense.latent_step(new, kept, **sizes, absorbed=absorbed)
+        assert counter.get_total_flops() == 2 * (new * shared + counted)
+
+
+def test_deepseek_v2_does_242_operations_for_each_byte_of_its_cache():
+    sizes = {"n_heads": 128, "d_latent": 512, "d_key": 128, "d_rotary": 64}
+    more = dense.latent_step(1, 1001, **sizes) - dense.latent_step(1, 1000, **sizes)
+    assert 2 * more == 278_528 == 128 * (576 + 512) * 2
+    assert round(2 * more / (2 * dense.latent(1, 5120, **sizes).cache)) == 242
 
 
 MIXINGS = {

@@ -113,6 +113,12 @@ def test_the_last_queries_alone_give_the_last_rows(halves, need_weights):
         assert_close(last, whole[:, -n:])
 
 
+@pytest.mark.parametrize("first", [0, 5, rotary.KEPT])
+def test_a_part_that_begins_later_is_turned_as_it_is_in_the_whole(first):
+    x, turn = vectors(2, 3, first + 4, 6), Rotary(6).double()
+    assert_close(turn.turn_from(x[:, :, first:], first), turn(x, x)[0][:, :, first:])
+
+
 @pytest.mark.parametrize("kept", [4, 5, 7, 8, 9])
 def test_beyond_the_kept_positions(kept, monkeypatch):
     """Five queries and nine keys: some lie beyond, one alone does, or none."""
