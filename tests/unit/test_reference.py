@@ -26,6 +26,8 @@ RESULTS = {  # what a function returns
     "attention.TransformerOutput",
     "attention.cost.caches.CacheSizes",
     "attention.cost.measured.Measured",
+    "attention.cost.situations.Situations",
+    "attention.cost.situations.TimesAsQuick",
     "attention.cost.on_a_gpu.OnAGpu",
     "attention.cost.on_a_gpu.Pass",
     "attention.cost.on_a_gpu.Step",

@@ -1,0 +1,235 @@
+"""Training, prefill and decode: what the book's causal mechanisms take in each, side by side.
+
+    python -m benchmarks.situations [--device cuda] [--runs 5] [--json PATH] [--store]
+
+Batch 1, 8 heads, d_key 64; float32 on a processor, bfloat16 on a GPU. *Training* is the forward and
+the backward pass, *prefill* the forward pass without gradients, *decode* one token's query against
+so many cached tokens. What is timed is attention alone, from queries, keys and values to each
+head's output, without the projections. In each run every mechanism goes once, in a new random
+order; a run's number is a ratio to torch's fused kernel over all pairs in the same run. The median,
+the least and the largest of the runs are printed. torch's kernel is compiled and tuned, the book's
+mechanisms are plain torch: what one of them loses to it on a GPU says little of a kernel written
+for it. `--store` writes src/attention/cost/situations.json, which chapter 20 reads.
+"""
+
+import argparse
+import json
+import math
+import platform
+import random
+import statistics
+import time
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+
+from attention.linear.delta_rule import gated_delta_rule, gated_delta_rule_step
+from attention.linear.linear_transformer import linear_attention, linear_attention_step
+from attention.sparse.hashing import lsh_attention, lsh_buckets
+from attention.sparse.strided import strided_attention
+from attention.sparse.union import sparse_attention
+
+STORED = Path(__file__).resolve().parents[1] / "src" / "attention" / "cost" / "situations.json"
+N_HEADS, N_KV_HEADS, D_KEY, WINDOW, N_SINKS = 8, 2, 64, 256, 4
+LENGTHS = {
+    "training": (1024, 4096, 16384),
+    "prefill": (1024, 4096, 16384, 65536),
+    "decode": (1024, 4096, 16384, 65536),
+}
+SECONDS = 8.0  # what is expected to take longer is left out
+FUSED = "softmax, all pairs"
+
+
+def leaf(x, trained):
+    """A tensor of its own, which gets a gradient where the mechanism is trained."""
+    return x.detach().clone(memory_format=torch.contiguous_format).requires_grad_(trained)
+
+
+def gates(query):
+    """β and α of the gated delta rule, (batch, heads, seq) each, between 1/2 and 1."""
+    return 0.5 + torch.rand(2, *query.shape[:-1], device=query.device, dtype=query.dtype) / 2
+
+
+def all_pairs(query, key, value):
+    return lambda: F.scaled_dot_product_attention(query, key, value, is_causal=True)
+
+
+def grouped(query, key, value):
+    key, value = (leaf(x[:, :N_KV_HEADS], x.requires_grad) for x in (key, value))
+    return lambda: F.scaled_dot_product_attention(
+        query, key, value, is_causal=True, enable_gqa=True
+    )
+
+
+def window(query, key, value):
+    sinks = range(N_SINKS)
+    return lambda: sparse_attention(
+        query, key, value, window=WINDOW, global_tokens=sinks, causal=True
+    )
+
+
+def strided(query, key, value):
+    return lambda: strided_attention(query, key, value, stride=math.isqrt(query.shape[2]))
+
+
+def linear(query, key, value):
+    return lambda: linear_attention(query, key, value, causal=True)
+
+
+def delta(query, key, value):
+    beta, alpha = gates(query)
+    key = leaf(F.normalize(key, dim=-1), key.requires_grad)
+    return lambda: gated_delta_rule(query, key, value, beta, alpha)[0]
+
+
+def hashed(query, key, value):
+    """One vector for query and key, four rounds, chunks of 64 and buckets half as large."""
+    digits = max(2, (query.shape[2] // 32 - 1).bit_length())
+    sizes = 2 ** (digits - digits // 2), 2 ** (digits // 2)
+    rotations = [
+        torch.randn(4, D_KEY, n // 2, device=query.device, dtype=query.dtype) for n in sizes
+    ]
+
+    def run():
+        tens, ones = (lsh_buckets(query.detach(), rotation) for rotation in rotations)
+        return lsh_attention(query, value, tens * sizes[1] + ones, chunk_length=64, causal=True)
+
+    return run
+
+
+# Each takes queries, keys and values and returns a function that attends once.
+WHOLE = {
+    FUSED: all_pairs,
+    "grouped-query, 2 KV heads": grouped,
+    "window 256 and 4 sinks": window,
+    "strided, √n": strided,
+    "LSH, 4 rounds": hashed,
+    "linear": linear,
+    "gated delta rule": delta,
+}
+
+
+def step_over(kept, kv_heads):
+    """A decode step over so many cached keys and values."""
+
+    def prepare(query, key, value):
+        last = query[:, :, -1:]
+        key, value = (x[:, :kv_heads, -kept(x.shape[2]) :].contiguous() for x in (key, value))
+        return lambda: F.scaled_dot_product_attention(last, key, value, enable_gqa=True)
+
+    return prepare
+
+
+def linear_step(query, key, value):
+    q, k, v = (x[:, :, -1:] for x in (query, key, value))
+    _, state = linear_attention_step(q, k, v)
+    return lambda: linear_attention_step(q, k, v, state)
+
+
+def delta_step(query, key, value):
+    q, k, v = (x[:, :, -1:] for x in (query, F.normalize(key, dim=-1), value))
+    beta, alpha = gates(q)
+    _, state = gated_delta_rule_step(q, k, v, beta, alpha)
+    return lambda: gated_delta_rule_step(q, k, v, beta, alpha, state)
+
+
+STEP = {
+    FUSED: step_over(lambda n: n, N_HEADS),
+    "grouped-query, 2 KV heads": step_over(lambda n: n, N_KV_HEADS),
+    "window 256 and 4 sinks": step_over(lambda n: min(n, WINDOW + N_SINKS + 1), N_HEADS),
+    "linear": linear_step,
+    "gated delta rule": delta_step,
+}
+
+
+def prepare(situation, name, n, device):
+    """A function that runs one mechanism once and waits for the result."""
+    torch.manual_seed(0)
+    dtype = torch.bfloat16 if device == "cuda" else torch.float32
+    qkv = torch.randn(3, 1, N_HEADS, n, D_KEY, device=device, dtype=dtype).unbind(0)
+    training = situation == "training"
+    if training:
+        qkv = [leaf(x, True) for x in qkv]
+    attend = (STEP if situation == "decode" else WHOLE)[name](*qkv)
+    gradient = torch.randn_like(qkv[2])
+
+    def run():
+        with torch.set_grad_enabled(training):
+            output = attend()
+            if training:
+                output.backward(gradient)
+        if device == "cuda":
+            torch.cuda.synchronize()
+
+    return run
+
+
+def sample(run, times):
+    start = time.perf_counter()
+    for _ in range(times):
+        run()
+    return (time.perf_counter() - start) / times
+
+
+def measure(situation, n, device, runs, before):
+    """{name: seconds of every run}; `before` holds what a quarter of the tokens took."""
+    names = STEP if situation == "decode" else WHOLE
+    made, times = {}, {}
+    for name in names:
+        if 16 * before.get(name, 0.0) * (situation != "decode") > SECONDS and name != FUSED:
+            continue
+        made[name] = prepare(situation, name, n, device)
+        made[name]()
+        times[name] = max(1, math.ceil(0.05 / sample(made[name], 1)))
+    seconds = {name: [] for name in made}
+    for _ in range(runs):
+        for name in random.sample(list(made), len(made)):
+            seconds[name].append(sample(made[name], min(times[name], 200)))
+    return seconds
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--json", type=Path, metavar="PATH")
+    parser.add_argument("--store", action="store_true")
+    options = parser.parse_args(arguments)
+    random.seed(0)
+    cuda = options.device == "cuda"
+    machine = torch.cuda.get_device_name() if cuda else platform.machine()
+    setting = (
+        f"torch {torch.__version__}, {machine}, "
+        + ("bfloat16" if cuda else f"{torch.get_num_threads()} threads, float32")
+        + f", batch 1, {N_HEADS} heads, d_key {D_KEY}, {options.runs} runs"
+    )
+    print(setting, flush=True)
+    measured = {}
+    for situation, lengths in LENGTHS.items():
+        measured[situation], before = {}, {}
+        for n in lengths:
+            seconds = measure(situation, n, options.device, options.runs, before)
+            before = {name: statistics.median(each) for name, each in seconds.items()}
+            measured[situation][str(n)] = seconds
+            print(f"\n{situation}, {n:,} tokens: milliseconds; times as quick as all pairs (range)")
+            for name, each in seconds.items():
+                times = [a / b for a, b in zip(seconds[FUSED], each, strict=True)]
+                print(
+                    f"{name:28}{1000 * before[name]:10.3f}{statistics.median(times):10.2f} "
+                    f"({min(times):.2f} to {max(times):.2f})",
+                    flush=True,
+                )
+            text = {"setting": setting, "seconds": measured}
+            if options.json:
+                options.json.write_text(json.dumps(text, indent=1, ensure_ascii=False), "utf-8")
+    if options.store:
+        known = json.loads(STORED.read_text("utf-8")) if STORED.exists() else {}
+        known[options.device] = {"setting": setting, "seconds": measured}
+        STORED.write_text(json.dumps(known, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()
