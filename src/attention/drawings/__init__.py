@@ -8,8 +8,10 @@ from attention.drawings.clock_hands import clock_hands
 from attention.drawings.cut_into_heads import cut_into_heads
 from attention.drawings.distance_waves import distance_waves
 from attention.drawings.drawing import Drawing
+from attention.drawings.erase_then_write import erase_then_write
 from attention.drawings.gradients_way_back import gradients_way_back
 from attention.drawings.heads_add import heads_add
+from attention.drawings.in_chunks import in_chunks
 from attention.drawings.ladder import ladder
 from attention.drawings.listening import listening
 from attention.drawings.logit_by_head import logit_by_head
@@ -44,8 +46,10 @@ __all__ = [
     "clock_hands",
     "cut_into_heads",
     "distance_waves",
+    "erase_then_write",
     "gradients_way_back",
     "heads_add",
+    "in_chunks",
     "ladder",
     "listening",
     "logit_by_head",

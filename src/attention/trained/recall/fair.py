@@ -140,8 +140,8 @@ def jobs_left(runs: list[Run]) -> list[Job]:
                 beyond = {low: RATES[:1], high: RATES[-1:]}.get(best_rate(runs, setting), ())
                 search = missing(setting, beyond, SEARCH_SEEDS, done)
             seeds = [] if search else missing(setting, [best_rate(runs, setting)], SEEDS, done)
-            left += [(group, False, -time(setting), job) for job in seeds]
-            left += [(group, True, -time(setting), job) for job in search]
+            left += [(group, False, -milliseconds(setting), job) for job in seeds]
+            left += [(group, True, -milliseconds(setting), job) for job in search]
     return [job for *_, job in sorted(left)]
 
 
@@ -152,7 +152,7 @@ def missing(
     return [job for job in jobs if job not in done]
 
 
-def time(setting: Setting) -> float:
+def milliseconds(setting: Setting) -> float:
     """What a step takes, roughly, in milliseconds."""
     each = {"softmax": 4, "linear": 8, "sum": 6, "gated decay": 10, "delta rule": 12}
     tokens = 1.7 if setting.apart else 1.0
