@@ -4,6 +4,7 @@ Each function returns a `Drawing`, painted from tensors: a wrong number in one i
 a tensor.
 """
 
+from attention.drawings.chunk_by_chunk import chunk_by_chunk
 from attention.drawings.clock_hands import clock_hands
 from attention.drawings.cut_into_heads import cut_into_heads
 from attention.drawings.distance_waves import distance_waves
@@ -11,7 +12,6 @@ from attention.drawings.drawing import Drawing
 from attention.drawings.erase_then_write import erase_then_write
 from attention.drawings.gradients_way_back import gradients_way_back
 from attention.drawings.heads_add import heads_add
-from attention.drawings.in_chunks import in_chunks
 from attention.drawings.ladder import ladder
 from attention.drawings.listening import listening
 from attention.drawings.logit_by_head import logit_by_head
@@ -43,13 +43,13 @@ from attention.drawings.writing_steps import writing_steps
 
 __all__ = [
     "Drawing",
+    "chunk_by_chunk",
     "clock_hands",
     "cut_into_heads",
     "distance_waves",
     "erase_then_write",
     "gradients_way_back",
     "heads_add",
-    "in_chunks",
     "ladder",
     "listening",
     "logit_by_head",

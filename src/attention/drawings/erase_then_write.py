@@ -25,7 +25,7 @@ def erase_then_write(
         beta: what part of the error the delta rule corrects. The sum writes all of it.
 
     Source:
-        Yang et al. 2024 (DeltaNet), §2.2: H - β k (Hᵀk)ᵀ + β k vᵀ.
+        Schlag et al. 2021, §4.2; multiplied out, Zhang et al. 2025, §2.2.
 
     Example:
         >>> import torch

@@ -144,6 +144,20 @@ def best_rate(runs: list[Run], setting: Setting) -> float:
     return max(shares, key=lambda rate: sum(shares[rate]) / len(shares[rate]))
 
 
+def shares_by_seed(runs: list[Run], setting: Setting) -> dict[int, list[float]]:
+    """What five seeds came to at the chosen rate, for each number of pairs.
+
+    Example:
+        >>> from attention.trained.recall import fair
+        >>> runs = fair.read_runs(fair.STORED)
+        >>> delta_rule = fair.Setting(("delta rule",) * 2)
+        >>> len(fair.shares_by_seed(runs, delta_rule)[64])
+        5
+    """
+    seeds = [run.accuracy for run in runs if run.setting == setting and run.seed in SEEDS]
+    return {n: [accuracy[n] for accuracy in seeds] for n in LENGTHS}
+
+
 def jobs_left(runs: list[Run]) -> list[Job]:
     """What is still to be trained, as far as it is known, in the order in which to train it.
 

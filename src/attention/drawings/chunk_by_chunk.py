@@ -9,7 +9,7 @@ from torch import Tensor
 from attention.drawings.drawing import Canvas, Drawing
 
 
-def in_chunks(
+def chunk_by_chunk(
     query: Float[Tensor, "seq d_key"],
     key: Float[Tensor, "seq d_key"],
     value: Float[Tensor, "seq d_value"],
@@ -26,12 +26,12 @@ def in_chunks(
         chunk: how many tokens are taken at once.
 
     Source:
-        Hua et al. 2022, §3.2; Yang et al. 2024 (DeltaNet), §2.1.
+        Hua et al. 2022; Sun et al. 2023, §2.1.
 
     Example:
         >>> import torch
-        >>> from attention.drawings import in_chunks
-        >>> in_chunks(torch.eye(4), torch.eye(4), torch.ones(4, 2), ["a", "b", "c", "d"], 2)
+        >>> from attention.drawings import chunk_by_chunk
+        >>> chunk_by_chunk(torch.eye(4), torch.eye(4), torch.ones(4, 2), ["a", "b", "c", "d"], 2)
         Drawing of chunk 1 (2, 2), state 1 (4, 2), chunk 2 (2, 2), state 2 (4, 2)
     """
     values, state = {}, query.new_zeros(key.shape[1], value.shape[1])

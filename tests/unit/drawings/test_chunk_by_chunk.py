@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from attention.drawings import in_chunks
+from attention.drawings import chunk_by_chunk
 from tests.unit.drawings.reading import assert_drawn
 
 TOKENS = ["a", "b", "c", "d", "e", "f"]
@@ -12,7 +12,7 @@ TOKENS = ["a", "b", "c", "d", "e", "f"]
 def drawn(chunk):
     torch.manual_seed(0)
     query, key, value = torch.rand(6, 4), torch.rand(6, 4), torch.randn(6, 3)
-    return (query, key, value), in_chunks(query, key, value, TOKENS, chunk)
+    return (query, key, value), chunk_by_chunk(query, key, value, TOKENS, chunk)
 
 
 @pytest.mark.parametrize("chunk", [2, 3, 6])
