@@ -22,7 +22,7 @@ def main() -> None:
     parser.add_argument("--dry-run", action="store_true", help="print, and store nothing")
     parser.add_argument("--fair", action="store_true", help="search every rate, train stacks")
     parser.add_argument("--to", type=Path, default=fair.STORED, help="where --fair writes")
-    parser.add_argument("--steps", type=int, help="with --fair, fewer batches: a try")
+    parser.add_argument("--steps", type=int, default=fair.STEPS, help="batches, with --fair")
     options = parser.parse_args()
     if options.fair:
         fair.compare(options.to, processes=options.processes, steps=options.steps)

@@ -24,7 +24,7 @@ class Pairs(NamedTuple):
     """Sequences of pairs, and the questions after them.
 
     Attributes:
-        keys: (batch, pairs), from 0 to 63 unless there are more keys.
+        keys: (batch, pairs), from 0 to 63.
         values: (batch, pairs), from 0 to 15.
         asked: (batch, questions), keys that are among the pairs.
         answers: (batch, questions), the value that was last written beside each.
@@ -43,18 +43,16 @@ def draw_pairs(
     generator: torch.Generator,
     *,
     rewritten: bool = False,
-    n_keys: int = N_KEYS,
 ) -> Pairs:
     """Draw sequences of pairs, and questions after them.
 
     Args:
         count: how many sequences.
-        n_pairs: how many pairs each has, at most as many as there are keys.
+        n_pairs: how many pairs each has, at most as many as there are keys, 64.
         n_questions: how many keys are asked after them, each drawn from the pairs by itself.
         generator: where the random numbers come from.
         rewritten: whether each key comes twice, in any order, and never with the same value. With
             an odd number of pairs one key comes once.
-        n_keys: how many keys there are to draw from.
 
     Raises:
         ValueError: there are not that many keys.
@@ -73,20 +71,15 @@ def draw_pairs(
         >>> pairs.asked, pairs.answers
         (tensor([[50, 50]]), tensor([[15, 15]]))
     """
-    for name, size in {
-        "count": count,
-        "n_pairs": n_pairs,
-        "n_questions": n_questions,
-        "n_keys": n_keys,
-    }.items():
+    for name, size in {"count": count, "n_pairs": n_pairs, "n_questions": n_questions}.items():
         require_size(name, size)
-    if n_pairs > n_keys:
-        raise ValueError(f"n_pairs={n_pairs} is more than the {n_keys} keys that there are")
+    if n_pairs > N_KEYS:
+        raise ValueError(f"n_pairs={n_pairs} is more than the {N_KEYS} keys that there are")
 
     def shuffled(n: int) -> Int64[Tensor, "count n"]:
         return torch.rand(count, n, generator=generator).argsort(1)
 
-    keys = shuffled(n_keys)[:, :n_pairs]
+    keys = shuffled(N_KEYS)[:, :n_pairs]
     values = torch.randint(N_VALUES, (count, n_pairs), generator=generator)
     if rewritten:  # the last pairs take the keys of the first, then all are shuffled
         again = n_pairs // 2
@@ -101,9 +94,7 @@ def draw_pairs(
     return Pairs(keys, values, asked, values.gather(1, place.argmax(-1)))
 
 
-def new_pairs(
-    n_pairs: int, count: int = 2000, *, rewritten: bool = False, n_keys: int = N_KEYS
-) -> Pairs:
+def new_pairs(n_pairs: int, count: int = 2000, *, rewritten: bool = False) -> Pairs:
     """Draw new sequences with one question each to measure on, the same at every call.
 
     One question, so that nothing stands between it and the pairs.
@@ -114,4 +105,4 @@ def new_pairs(
         torch.Size([50, 32])
     """
     generator = torch.Generator().manual_seed(10**6 + n_pairs)
-    return draw_pairs(count, n_pairs, 1, generator, rewritten=rewritten, n_keys=n_keys)
+    return draw_pairs(count, n_pairs, 1, generator, rewritten=rewritten)

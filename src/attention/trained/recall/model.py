@@ -24,7 +24,6 @@ class RecallModel(nn.Module):
         causal: whether the layer is asked to hide the future. Nothing would leak here, since
             questions hold no values; but a model that writes has no future to look at.
         positions: whether learned vectors are added to the rows, which say where a pair stands.
-        n_keys: how many keys there are.
 
     Example:
         >>> from functools import partial
@@ -39,16 +38,11 @@ class RecallModel(nn.Module):
     """
 
     def __init__(
-        self,
-        attention: nn.Module,
-        *,
-        causal: bool = False,
-        positions: bool = False,
-        n_keys: int = N_KEYS,
+        self, attention: nn.Module, *, causal: bool = False, positions: bool = False
     ) -> None:
         super().__init__()
         d_model = attention.d_model
-        self.key = nn.Embedding(n_keys, d_model)
+        self.key = nn.Embedding(N_KEYS, d_model)
         self.value = nn.Embedding(N_VALUES, d_model)
         self.positions = LearnedPositions(d_model, MOST) if positions else nn.Identity()
         self.attention, self.causal = attention, causal

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from attention.trained.fitting import Recipe, build, fit
-from attention.trained.recall.data import LONGEST, N_KEYS, QUESTIONS, SHORTEST, draw_pairs
+from attention.trained.recall.data import LONGEST, QUESTIONS, SHORTEST, draw_pairs
 from attention.trained.recall.mechanisms import MECHANISMS, require_mechanism
 from attention.trained.recall.model import RecallModel
 
@@ -22,15 +22,12 @@ def losses(
     rewritten: bool = False,
     batch: int = BATCH,
     questions: int = QUESTIONS,
-    n_keys: int = N_KEYS,
 ) -> Iterator[Tensor]:
     """Draw batch after batch, and yield the model's loss at the questions of each."""
     generator = torch.Generator().manual_seed(seed)
     while True:
         n_pairs = int(torch.randint(SHORTEST, LONGEST + 1, (), generator=generator))
-        *shown, answers = draw_pairs(
-            batch, n_pairs, questions, generator, rewritten=rewritten, n_keys=n_keys
-        )
+        *shown, answers = draw_pairs(batch, n_pairs, questions, generator, rewritten=rewritten)
         yield F.cross_entropy(model(*shown).flatten(0, 1), answers.flatten())
 
 
