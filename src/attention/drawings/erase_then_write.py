@@ -30,9 +30,9 @@ def erase_then_write(
     Example:
         >>> import torch
         >>> from attention.drawings import erase_then_write
-        >>> erase_then_write(torch.eye(2), torch.tensor([1.0, 0]), torch.tensor([0.0, 3]))
-        Drawing of sum state (2, 2), sum write (2, 2), sum new (2, 2), delta state (2, 2), \
-delta erase (2, 2), delta write (2, 2), delta new (2, 2)
+        >>> drawing = erase_then_write(torch.eye(2), torch.tensor([1.0, 0]), torch.tensor([0.0, 3]))
+        >>> drawing.values["delta new"].tolist()
+        [[0.0, 3.0], [0.0, 1.0]]
     """
     written = key[:, None] * value
     erased = beta * key[:, None] * (key @ state)

@@ -74,3 +74,47 @@ def test_a_model_is_made_as_its_setting_says():
     other = fair.train_fair(setting, 0.01, 1, steps=1)
     assert torch.equal(model.key.weight, again.key.weight)
     assert not torch.equal(model.key.weight, other.key.weight)
+
+
+STORED = fair.read_runs(fair.STORED)
+
+
+def mean(shares):
+    return sum(shares) / len(shares)
+
+
+def test_the_stored_comparison_is_complete():
+    assert fair.jobs_left(STORED) == []
+    for setting in SETTINGS:
+        by_pairs = fair.shares_by_seed(STORED, setting)
+        assert list(by_pairs) == list(LENGTHS)
+        assert {len(seeds) for seeds in by_pairs.values()} == {5}
+        assert all(0 <= share <= 1 for seeds in by_pairs.values() for share in seeds)
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=str)
+def test_no_best_rate_is_at_the_end_of_the_search(setting):
+    assert min(RATES) < fair.best_rate(STORED, setting) < max(RATES)
+
+
+def at_64(group):
+    return {
+        setting.layers[0]: fair.shares_by_seed(STORED, setting)[64] for setting in GROUPS[group]
+    }
+
+
+def test_what_the_comparison_says_of_its_criterion():
+    joined, apart = at_64("one token"), at_64("two tokens")
+    spread = {name: torch.tensor(seeds).std() for name, seeds in apart.items()}
+    gap = mean(apart["delta rule"]) - mean(apart["sum"])
+    assert gap > max(spread["delta rule"], spread["sum"]), "holds against a sum in two tokens"
+    assert abs(mean(joined["delta rule"]) - mean(joined["sum"])) < 0.01, "and not in one"
+    assert mean(joined["delta rule"]) > mean(joined["linear"]) + 0.2
+    assert sum(share > max(apart["linear"]) for share in apart["delta rule"]) == 4
+    assert min(mean(joined["softmax"]), mean(apart["softmax"])) > 0.99
+
+
+def test_one_layer_of_softmax_brings_recall_back():
+    by_layers = dict(zip(fair.HYBRIDS, GROUPS["hybrids"], strict=True))
+    right = {n: mean(fair.shares_by_seed(STORED, each)[64]) for n, each in by_layers.items()}
+    assert right[0] < 0.35 and min(right[n] for n in (1, 2, 4)) > 0.99
