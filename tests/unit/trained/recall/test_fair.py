@@ -44,10 +44,12 @@ def test_a_group_is_complete_before_the_next_begins():
 
 
 def test_no_sequence_has_a_part_in_search_and_report():
-    for n in (4, 64):
+    for n in (16, 64):  # of 4 keys in a row some come twice by chance
         searched, reported = fair.search_pairs(n), new_pairs(n)
-        rows = {tuple(row) for row in torch.cat(searched[:2], 1).tolist()}
-        assert not rows & {tuple(row) for row in torch.cat(reported[:2], 1).tolist()}
+        searched, reported = (
+            {tuple(row) for row in each.keys.tolist()} for each in (searched, reported)
+        )
+        assert not searched & reported
     assert not set(SEARCH_SEEDS) & set(SEEDS)
 
 
