@@ -4,13 +4,14 @@ Each function returns a `Drawing`, painted from tensors: a wrong number in one i
 a tensor.
 """
 
+from attention.drawings.chunk_by_chunk import chunk_by_chunk
 from attention.drawings.clock_hands import clock_hands
 from attention.drawings.cone import cone
 from attention.drawings.cut_into_heads import cut_into_heads
 from attention.drawings.decode_step import decode_step
 from attention.drawings.distance_waves import distance_waves
 from attention.drawings.drawing import Drawing
-from attention.drawings.four_caches import four_caches
+from attention.drawings.erase_then_write import erase_then_write
 from attention.drawings.gradients_way_back import gradients_way_back
 from attention.drawings.heads_add import heads_add
 from attention.drawings.ladder import ladder
@@ -46,12 +47,13 @@ from attention.drawings.writing_steps import writing_steps
 
 __all__ = [
     "Drawing",
+    "chunk_by_chunk",
     "clock_hands",
     "cone",
     "cut_into_heads",
     "decode_step",
     "distance_waves",
-    "four_caches",
+    "erase_then_write",
     "gradients_way_back",
     "heads_add",
     "ladder",

@@ -10,6 +10,7 @@ without positions sees a set of pairs: it cannot know which of two came later, a
 the questions. A state that decays or is corrected can know.
 
 `python -m attention.trained.recall` trains them all: 3 seeds, 2 tasks, some 10 s each.
+`fair` compares stacks of them, each at its best learning rate.
 """
 
 from attention.trained.recall.data import (

@@ -76,4 +76,4 @@ class RecallModel(nn.Module):
         """
         x = self.embed(keys, values, asked)
         attended, _ = self.attention(x, causal=self.causal)
-        return self.to_value((x + attended)[:, keys.shape[1] :])
+        return self.to_value((x + attended)[:, -asked.shape[1] :])

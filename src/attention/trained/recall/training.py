@@ -15,12 +15,19 @@ BATCH = 64  # sequences of a step
 RECIPE = Recipe(steps=800, learning_rate=0.01)
 
 
-def losses(model: RecallModel, seed: int, *, rewritten: bool = False) -> Iterator[Tensor]:
+def losses(
+    model: RecallModel,
+    seed: int,
+    *,
+    rewritten: bool = False,
+    batch: int = BATCH,
+    questions: int = QUESTIONS,
+) -> Iterator[Tensor]:
     """Draw batch after batch, and yield the model's loss at the questions of each."""
     generator = torch.Generator().manual_seed(seed)
     while True:
         n_pairs = int(torch.randint(SHORTEST, LONGEST + 1, (), generator=generator))
-        *shown, answers = draw_pairs(BATCH, n_pairs, QUESTIONS, generator, rewritten=rewritten)
+        *shown, answers = draw_pairs(batch, n_pairs, questions, generator, rewritten=rewritten)
         yield F.cross_entropy(model(*shown).flatten(0, 1), answers.flatten())
 
 
