@@ -12,6 +12,7 @@ from attention.drawings.decode_step import decode_step
 from attention.drawings.distance_waves import distance_waves
 from attention.drawings.drawing import Drawing
 from attention.drawings.erase_then_write import erase_then_write
+from attention.drawings.four_caches import four_caches
 from attention.drawings.gradients_way_back import gradients_way_back
 from attention.drawings.heads_add import heads_add
 from attention.drawings.ladder import ladder
@@ -54,6 +55,7 @@ __all__ = [
     "decode_step",
     "distance_waves",
     "erase_then_write",
+    "four_caches",
     "gradients_way_back",
     "heads_add",
     "ladder",
