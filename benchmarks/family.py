@@ -136,6 +136,7 @@ DENSE = "dense, torch's fused kernel"
 # Each takes query, key and value and returns a function that attends once.
 MECHANISMS = {
     DENSE: plain(F.scaled_dot_product_attention),
+    "dense, weights held": plain(scaled_dot_product_attention),
     "dense under a window's mask": masked,
     "tiled": plain(tiled_attention),
     "grouped, 2 heads of keys": grouped,

@@ -198,6 +198,30 @@ def attend_fused(
     return output.masked_fill(~sees, 0.0)
 
 
+def attend_by_distance(
+    query: Float[Tensor, "batch heads query d_key"],
+    key: Float[Tensor, "batch heads key d_key"],
+    value: Float[Tensor, "batch heads key d_value"],
+    bias: Float[Tensor, "heads distance"],
+    *,
+    dropout: float,
+    causal: bool,
+) -> Float[Tensor, "batch heads query d_value"]:
+    """`attend_fused` with a bias for each distance, and no matrix of it.
+
+    bias: as `LinearBias.by_distance` gives it; at most as many queries as keys.
+    """
+    n_keys = key.shape[-2]
+    if causal:
+        future = torch.arange(bias.shape[-1], device=bias.device) >= n_keys
+        bias = bias.masked_fill(future, -torch.inf)
+    # Each row holds the numbers of the row below it, one number on: all rows are windows of one
+    # vector, which the kernel reads in place. A view can go through a vector in its own direction
+    # only, so the last query comes first.
+    rows = bias.to(query.dtype).unfold(-1, n_keys, 1)[None]  # (1, heads, query, key)
+    return F.scaled_dot_product_attention(query.flip(-2), key, value, rows, dropout).flip(-2)
+
+
 class DotProduct(nn.Module):
     """Scaled dot-product attention as a module: what attends in `MultiHeadAttention`.
 
@@ -211,7 +235,9 @@ class DotProduct(nn.Module):
             as `Rotary` or `QKNorm`.
         bias: a module that maps n_queries and n_keys to numbers (heads, query, key), added to the
             scaled scores before mask and softmax, such as `LinearBias`. Without weights it still
-            costs a matrix of query × key numbers per head.
+            costs a matrix of query × key numbers per head, unless the bias depends on the distance
+            alone, says so by a method `by_distance` as `LinearBias` has it, and no mask stands
+            beside it.
 
     Source:
         Vaswani et al. 2017, §3.2.1, equation 1.
@@ -267,8 +293,15 @@ class DotProduct(nn.Module):
         Raises:
             ValueError: the bias has another shape than (heads, query, key).
         """
-        q, k, bias = self.prepare(q, k)
         dropout = self.dropout if self.training else 0.0
+        by_distance = getattr(self.bias, "by_distance", None)
+        if not need_weights and by_distance and mask is None and q.shape[-2] <= k.shape[-2]:
+            bias = by_distance(q.shape[-2], k.shape[-2])
+            distances = q.shape[-2] + k.shape[-2] - 1
+            require_shape("bias", bias, (q.shape[1], distances), "heads distance")
+            q, k = transformed(self.transform, q, k)
+            return attend_by_distance(q, k, v, bias, dropout=dropout, causal=causal), None
+        q, k, bias = self.prepare(q, k)
         if not need_weights:
             output = attend_fused(q, k, v, mask, bias=bias, dropout=dropout, causal=causal)
             return output, None

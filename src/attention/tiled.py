@@ -3,12 +3,12 @@
 A softmax needs the maximum and the sum of its row. Both can be kept up to date while the row is
 read in pieces: at a new maximum, the sum so far is scaled down to it, and so is the weighted sum of
 the values. No query × key matrix is ever held, and the output is that of scaled dot-product
-attention, to rounding. For the backward pass each query keeps the logarithm of its sum, from which
-every tile's weights are computed again. O(query · key) work, in training 7 products of query × key
-instead of 6, and O(query + key) memory.
+attention, to rounding. For the backward pass each query keeps one number, the log-sum-exp of its
+scores, from which every tile's weights are computed again (recomputation). O(query · key) work, in
+training 7 products of query × key instead of 6, and O(query + key) memory.
 
 This is the order of FlashAttention-2 (Dao 2023, §3.1): the outer loop takes the tiles of queries,
-each output is divided by its sum once, at the end, and the logarithm of the sum is kept.
+each output is divided by its sum once, at the end, and the log-sum-exp is kept.
 FlashAttention (Dao et al. 2022) takes the tiles of keys outside, divides at every tile, and keeps
 maximum and sum. Both save the traffic between an accelerator's memory and its caches; here the same
 arithmetic saves memory only.
@@ -95,32 +95,33 @@ class TiledAttention(torch.autograd.Function):
     @staticmethod
     def forward(query, key, value, mask, causal, tile):
         output = query.new_zeros(*query.shape[:-1], value.shape[-1])
-        log_total = query.new_zeros(*query.shape[:-1], 1)
+        log_sum_exp = query.new_zeros(*query.shape[:-1], 1)
         for rows, visible in tiles(query.shape[-2], key.shape[-2], tile, causal):
-            # The running sums, of weights and of values times weights, both still at 0.
-            total, weighted = log_total[..., rows, :], output[..., rows, :]
+            # The running sums, of weights and of values times weights, both still at 0. The second
+            # becomes the output where it stands.
+            total, weighted = log_sum_exp[..., rows, :], output[..., rows, :]
             # Not -inf: hidden scores are -inf, and -inf - (-inf) would be NaN.
             maximum = torch.full_like(total, torch.finfo(total.dtype).min)
             for columns in visible:
                 scores = scores_of_tile(query, key, mask, causal, rows, columns)
                 larger = torch.maximum(maximum, scores.amax(-1, keepdim=True))
-                weights = (scores - larger).exp()
+                weights = scores.sub_(larger).exp_()  # over the tile's own memory
                 # Both sums are relative to the old maximum: make them relative to the new one.
                 shrink = (maximum - larger).exp()
                 total = total * shrink + weights.sum(-1, keepdim=True)
-                weighted = weighted * shrink + weights @ value[..., columns, :]
+                weighted.mul_(shrink).add_(weights @ value[..., columns, :])
                 maximum = larger
             total = total.masked_fill(total == 0.0, 1.0)  # nothing to attend to: 0 / 1
-            output[..., rows, :] = weighted / total
-            log_total[..., rows, :] = maximum + total.log()
-        return output, log_total
+            weighted.div_(total)
+            log_sum_exp[..., rows, :] = maximum + total.log()
+        return output, log_sum_exp
 
     @staticmethod
     def setup_context(ctx, inputs, outputs):
         *tensors, ctx.causal, ctx.tile = inputs
-        _, log_total = outputs
+        _, log_sum_exp = outputs
         ctx.save_for_backward(*tensors, *outputs)
-        ctx.mark_non_differentiable(log_total)
+        ctx.mark_non_differentiable(log_sum_exp)
 
     @staticmethod
     def backward(ctx, grad_output, _):
@@ -129,7 +130,7 @@ class TiledAttention(torch.autograd.Function):
                 "tiled_attention has no gradients of gradients, and none through torch.func; "
                 "scaled_dot_product_attention has both"
             )
-        query, key, value, mask, output, log_total = ctx.saved_tensors
+        query, key, value, mask, output, log_sum_exp = ctx.saved_tensors
         grad_query, grad_key, grad_value = (torch.zeros_like(x) for x in (query, key, value))
         # The gradient through softmax is weights · (g - Σ weights · g). The sum over the keys needs
         # no weights: it is the product of the output and its gradient.
@@ -137,9 +138,9 @@ class TiledAttention(torch.autograd.Function):
         for rows, visible in tiles(query.shape[-2], key.shape[-2], ctx.tile, ctx.causal):
             for columns in visible:
                 scores = scores_of_tile(query, key, mask, ctx.causal, rows, columns)
-                weights = (scores - log_total[..., rows, :]).exp()
+                weights = scores.sub_(log_sum_exp[..., rows, :]).exp_()
                 grad_weights = grad_output[..., rows, :] @ value[..., columns, :].mT
-                grad_scores = weights * (grad_weights - mean[..., rows, :])
+                grad_scores = grad_weights.sub_(mean[..., rows, :]).mul_(weights)
                 grad_value[..., columns, :] += weights.mT @ grad_output[..., rows, :]
                 grad_query[..., rows, :] += grad_scores @ key[..., columns, :]
                 grad_key[..., columns, :] += grad_scores.mT @ query[..., rows, :]

@@ -215,7 +215,7 @@ def tiled(n: int, d_model: int, n_heads: int, tile: int) -> Cost:
     """`tiled_attention` of n tokens (FlashAttention-2): as much work as `multi_head`, O(n) memory.
 
     The memory is one tile of scores, a maximum and a sum for each query of a tile, and the
-    logarithm of the sum for every query. The tiles of keys are taken one after the other.
+    log-sum-exp of every query. The tiles of keys are taken one after the other.
 
     Source:
         Dao 2023, §3.1.

@@ -77,12 +77,25 @@ class LinearBias(nn.Module):
         Cost:
             O(heads · query · key) operations and numbers.
         """
+        rows = self.by_distance(n_queries, n_keys).unfold(-1, n_keys, 1)  # the last query first
+        return rows.flip(-2).contiguous()
+
+    def by_distance(self, n_queries: int, n_keys: int) -> Float[Tensor, "heads distance"]:
+        """The same numbers, each distance once: n_keys − 1, n_keys − 2, …, 0, …, 1 − n_queries.
+
+        A distance below 0 is one to a key in the future. The last query's row is the first n_keys
+        of them, and the row of each query before it begins one number later.
+
+        Raises:
+            TypeError, ValueError: for a number of queries or keys that is no int above 0.
+
+        Cost:
+            O(heads · (query + key)) operations and numbers.
+        """
         require_size("n_queries", n_queries)
         require_size("n_keys", n_keys)
-        key = torch.arange(n_keys, device=self.slopes.device)
-        query = torch.arange(n_keys - n_queries, n_keys, device=self.slopes.device)
-        distance = (query[:, None] - key).abs()  # (query, key)
-        return -self.slopes[:, None, None] * distance
+        distance = torch.arange(n_keys - 1, -n_queries, -1, device=self.slopes.device)
+        return -self.slopes[:, None] * distance.abs()
 
     def extra_repr(self) -> str:
         return f"n_heads={self.n_heads}"

@@ -14,12 +14,12 @@ it stands.
 from collections.abc import Callable
 
 import torch
-from jaxtyping import Float, Float64
+from jaxtyping import Complex, Float, Float64
 from torch import Tensor, nn
 
 from attention.arguments import require_finite, require_size, require_vectors
 
-KEPT = 2048  # positions whose angles a module keeps; those of a longer input are computed anew
+KEPT = 2048  # positions whose angles a module keeps from the start
 
 
 class Rotary(nn.Module):
@@ -32,6 +32,11 @@ class Rotary(nn.Module):
     Inputs of half precision are turned in float32 and rounded once. The kept angles are computed
     again as the module moves; after load_state_dict(…, assign=True) on a module made on the meta
     device call this module's `to_empty`.
+
+    Buffer by name: `kept` (position, d_key), the cosine and the sine of each pair's angle; no
+    state_dict holds it. A longer input makes it longer, to a power of two, so that the next one, or
+    the next token, finds its angles there. It never holds more than 2,048 or twice the positions of
+    the longest input: that many keys of one head.
 
     Args:
         d_key: the width of a head, even: components turn in pairs.
@@ -46,10 +51,13 @@ class Rotary(nn.Module):
         ValueError: d_key is odd, or base is not above 0.
 
     Cost:
-        O((query + key) · heads · d_key) operations per call.
+        O((query + key) · heads · d_key) operations per call. Neighbours are multiplied as complex
+        numbers, in one pass over the memory; pairs from both halves take several, and several times
+        as long.
 
     Source:
-        Su et al. 2021, §3.2.2 for the angles, §3.4.2 and equation 34 for this way to compute.
+        Su et al. 2021, §3.2.1 and equation 12 for the complex numbers, §3.2.2 for the angles,
+        §3.4.2 and equation 34 for pairs from both halves.
 
     Example:
         >>> import torch
@@ -73,10 +81,12 @@ class Rotary(nn.Module):
         if base <= 0:
             raise ValueError(f"base must be above 0, got {base}")
         self.d_key, self.base, self.halves = d_key, base, halves
+        # Each position's cosines and sines lie as the components that they turn.
+        self.kept: Tensor
         kept = self.turns(KEPT).to(torch.get_default_dtype())
         self.register_buffer("kept", kept, persistent=False)
 
-    def turns(self, length: int) -> Float64[Tensor, "2 {length} pairs"]:
+    def turns(self, length: int) -> Float64[Tensor, "{length} d_key"]:
         """The cosine and the sine of m · θ, for every position m and every pair of components.
 
         In float64: at position 5000 an angle in float32 is wrong by 2e-4 radians.
@@ -84,7 +94,18 @@ class Rotary(nn.Module):
         pair = torch.arange(0, self.d_key, 2, dtype=torch.float64)
         theta = self.base ** (-pair / self.d_key)
         angle = torch.arange(length, dtype=torch.float64)[:, None] * theta
-        return torch.stack((angle.cos(), angle.sin()))
+        return torch.stack((angle.cos(), angle.sin()), dim=1 if self.halves else 2).flatten(1)
+
+    def turns_up_to(self, length: int) -> Float[Tensor, "_ d_key"]:
+        """The turns of so many positions or more: the kept ones, made longer where they end."""
+        if length <= len(self.kept):
+            return self.kept
+        if torch.compiler.is_compiling():  # an exported program cannot change its buffers' shapes
+            return self.turns(length).to(self.kept)
+        with torch.inference_mode(False):  # else no later call could take gradients through them
+            longer = 1 << (length - 1).bit_length()
+            self.kept = self.turns(longer).to(self.kept)
+        return self.kept
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> nn.Module:
         """Move the module, as torch does, and compute the angles anew, in float32 at least.
@@ -93,7 +114,7 @@ class Rotary(nn.Module):
         """
         super()._apply(fn, recurse)
         dtype = torch.promote_types(self.kept.dtype, torch.float32)
-        self.kept = self.turns(KEPT).to(self.kept.device, dtype)
+        self.kept = self.turns(len(self.kept)).to(self.kept.device, dtype)
         return self
 
     def forward(
@@ -116,20 +137,23 @@ class Rotary(nn.Module):
         # The last query and the last key stand at the same place; which place it is does not
         # matter to the scores.
         length = max(n_queries, n_keys)
-        turns = self.kept if length <= KEPT else self.turns(length).to(self.kept)
+        turns = self.turns_up_to(length)
         return (
-            self.turn(q, turns[:, length - n_queries : length]),
-            self.turn(k, turns[:, length - n_keys : length]),
+            self.turn(q, turns[length - n_queries : length]),
+            self.turn(k, turns[length - n_keys : length]),
         )
 
     def turn(
-        self, x: Float[Tensor, "batch heads seq d_key"], turns: Float[Tensor, "2 seq pairs"]
+        self, x: Float[Tensor, "batch heads seq d_key"], turns: Float[Tensor, "seq d_key"]
     ) -> Float[Tensor, "batch heads seq d_key"]:
         """(a, b) becomes (a·cos − b·sin, a·sin + b·cos), for each pair (a, b) of components."""
-        cos, sin = turns
-        shape, axis = ((2, -1), -2) if self.halves else ((-1, 2), -1)
-        a, b = x.unflatten(-1, shape).unbind(axis)
-        turned = torch.stack((a * cos - b * sin, a * sin + b * cos), dim=axis)
+        wide = x.to(torch.promote_types(x.dtype, turns.dtype))
+        if self.halves or torch.compiler.is_compiling():  # the compiler fuses real products alone
+            shape, axis = ((2, -1), -2) if self.halves else ((-1, 2), -1)
+            (a, b), (cos, sin) = (y.unflatten(-1, shape).unbind(axis) for y in (wide, turns))
+            turned = torch.stack((a * cos - b * sin, a * sin + b * cos), dim=axis)
+        else:  # (a + ib) · (cos + i·sin), the same four products
+            turned = torch.view_as_real(as_complex(wide) * as_complex(turns))
         return turned.flatten(-2).to(x.dtype)
 
     def turn_from(
@@ -145,3 +169,14 @@ class Rotary(nn.Module):
 
     def extra_repr(self) -> str:
         return f"d_key={self.d_key}, base={self.base}, halves={self.halves}"
+
+
+def as_complex(x: Float[Tensor, "*batch d_key"]) -> Complex[Tensor, "*batch pairs"]:
+    """Neighbouring components as the real and the imaginary part of one number.
+
+    A view, or a copy where memory holds the pairs in another order.
+    """
+    pairs = x.unflatten(-1, (-1, 2))
+    *strides, last = pairs.stride()
+    even = all(stride % 2 == 0 for stride in strides) and pairs.storage_offset() % 2 == 0
+    return torch.view_as_complex(pairs if even and last == 1 else pairs.contiguous())

@@ -632,7 +632,7 @@ SHARES = {
 
 
 def join_by_logarithms(max_a, sum_a, out_a, max_b, sum_b, out_b):
-    """Each part by the logarithm of its sum, which a backward pass keeps."""
+    """Each part by its log-sum-exp, which a backward pass keeps."""
     logs = torch.stack((max_a + sum_a.log(), max_b + sum_b.log()))
     maximum, log = torch.maximum(max_a, max_b), logs.logsumexp(0)
     shares = (logs - log).exp().nan_to_num()[..., None]

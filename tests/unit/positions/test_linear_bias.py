@@ -5,6 +5,7 @@ import re
 import pytest
 import torch
 from torch.nn import functional as F
+from torch.profiler import profile
 
 from attention import MultiHeadAttention, causal_mask, padding_mask, split_heads
 from attention.positions.linear_bias import LinearBias
@@ -72,6 +73,38 @@ def test_the_bias_is_the_distance_times_the_slope(n_queries, n_keys, n_heads):
     bias = LinearBias(n_heads).double()
     expected = by_hand(SLOPES[n_heads], n_queries, n_keys)
     assert_close(bias(n_queries, n_keys), expected)
+
+
+@pytest.mark.parametrize(("n_queries", "n_keys"), LENGTHS)
+def test_each_distance_once(n_queries, n_keys):
+    distances = torch.arange(n_keys - 1, -n_queries, -1)
+    expected = torch.stack([-slope * distances.abs() for slope in SLOPES[3]])
+    bias = LinearBias(3)
+    assert_close(bias.by_distance(n_queries, n_keys), expected)
+    assert bias(n_queries, n_keys).is_contiguous()
+
+
+def test_no_matrix_of_the_bias_is_made_without_weights():
+    """Nor of the mask beside it: 1 MB is a query × key matrix of one head."""
+    attention = MultiHeadAttention(8, 2)
+    attention.attend.bias = LinearBias(2)
+    x = torch.randn(1, 512, 8)
+    largest = {}
+    for need_weights in (True, False):
+        with profile(profile_memory=True) as made, torch.no_grad():
+            attention(x, causal=True, need_weights=need_weights)
+        largest[need_weights] = max(e.self_cpu_memory_usage for e in made.events())
+    assert largest[True] >= 512 * 512 * 4 > 4 * largest[False]
+
+
+@pytest.mark.usefixtures("as_a_reader")
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_a_bias_of_other_heads_is_refused(need_weights):
+    attention = MultiHeadAttention(8, 4)
+    attention.attend.bias = LinearBias(2)
+    message = r"bias must have shape \(heads, \w+.*\) = \(4, .*, got \(2, "
+    with pytest.raises(ValueError, match=message):
+        attention(torch.randn(1, 3, 8), need_weights=need_weights)
 
 
 @pytest.mark.parametrize("need_weights", [True, False])

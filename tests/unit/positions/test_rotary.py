@@ -126,9 +126,43 @@ def test_beyond_the_kept_positions(kept, monkeypatch):
     expected = Rotary(4).double()(q, k)
     monkeypatch.setattr(rotary, "KEPT", kept)
     few = Rotary(4).double()
-    assert few.kept.shape == (2, kept, 2)
+    assert few.kept.shape == (kept, 4)
     for actual, whole in zip(few(q, k), expected, strict=True):
         assert torch.equal(actual, whole)
+    # Kept from now on: at most twice as many positions as the longest input had.
+    longer = few.kept
+    assert len(longer) == max(kept, 16 if kept < 9 else 9)
+    few(q[:, :, :1], k)
+    assert few.kept is longer
+    assert len(few.float().kept) == len(longer) and few.kept.dtype == torch.float32
+
+
+def test_angles_kept_in_inference_serve_training(monkeypatch):
+    monkeypatch.setattr(rotary, "KEPT", 4)
+    module, (q, k) = Rotary(4), torch.randn(2, 1, 1, 9, 4)
+    with torch.inference_mode():
+        expected = module(q, k)
+    leaves = [x.clone().requires_grad_() for x in (q, k)]
+    ours = module(*leaves)
+    assert all(map(torch.equal, ours, expected))
+    assert len(torch.autograd.grad(sum(x.sum() for x in ours), leaves)) == 2
+
+
+@pytest.mark.parametrize("lies", ["at an odd place", "by columns", "by positions"])
+def test_components_lie_in_memory_as_they_like(lies):
+    """Pairs are looked at as complex numbers; where they do not lie so, they are copied."""
+    x = torch.randn(2, 3, 5, 8, dtype=torch.float64)
+    same = {
+        "at an odd place": F.pad(x, (1, 0))[..., 1:],
+        "by columns": x.mT.contiguous().mT,
+        "by positions": x.transpose(1, 2).contiguous().transpose(1, 2),
+    }[lies]
+    leaf = same.detach().requires_grad_()
+    module = Rotary(8).double()
+    turned, _ = module(leaf, leaf)
+    assert torch.equal(turned, module(x, x)[0])
+    back = torch.autograd.grad(turned, leaf, turned)[0]  # turned back by the same angle
+    assert_close(back, x)
 
 
 def test_far_positions_are_exact_in_float32():
