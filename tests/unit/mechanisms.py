@@ -249,7 +249,9 @@ MODULES = {
         lambda: a.LightningIndexer(D_MODEL, n_index_heads=2, d_index=4), tokens
     ),
     "IndexedAttention": Module(
-        lambda: a.IndexedAttention(**SIZES, n_index_heads=2, d_index=4, top_k=5), tokens
+        lambda: a.IndexedAttention(**SIZES, n_index_heads=2, d_index=4, top_k=5),
+        tokens,
+        one_graph=False,
     ),
     "AdditiveAttention": Module(
         lambda: a.AdditiveAttention(D_MODEL, D_MODEL, hidden_dim=5), two_sequences

@@ -99,7 +99,7 @@ def selected_attention(
     Cost:
         With k = n_selected · block, O(query · k · (d_key + d_value)) time and O(query · k) memory.
         Each query gathers its own keys, so that a key is read as often as it is selected: on a CPU
-        this pays where k is some fiftieth of the keys or less. With gradients, what is gathered is
+        this pays where k is a hundredth of the keys or less. With gradients, what is gathered is
         kept: O(query · k · (d_key + d_value)) memory.
         torch.export takes one length at a time: how many queries are computed together follows
         from it.
@@ -514,6 +514,8 @@ class IndexedAttention(nn.Module):
         Cost:
             O(n² · n_index_heads · d_index) time to score, and O(n · top_k · d_model) to attend. No
             n × n matrix is held.
+            torch.export takes one length at a time: how many queries are scored together follows
+            from it.
         """
         require_vectors("x", x, "batch seq d_model", last=self.d_model)
         require_dtype_of(self, x=x)
