@@ -45,6 +45,13 @@ from attention.sparse.fixed import fixed_attention, fixed_mask
 from attention.sparse.global_tokens import global_mask
 from attention.sparse.hashing import ReformerAttention, lsh_attention, lsh_buckets
 from attention.sparse.random_keys import draw_random_keys, random_mask
+from attention.sparse.selection import (
+    IndexedAttention,
+    LightningIndexer,
+    indexer_loss,
+    moba_attention,
+    selected_attention,
+)
 from attention.sparse.sinks import sink_mask
 from attention.sparse.strided import strided_attention, strided_mask
 from attention.sparse.union import sparse_attention

@@ -56,6 +56,17 @@ def hashed(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
     return a.lsh_attention(query, value, buckets, mask, chunk_length=4)
 
 
+def chosen(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Three blocks of two keys for each query: before its own, its own, and after it."""
+    batch, heads, n, _ = well_formed(query).shape
+    last = (well_formed(key).shape[2] - 1) // 2
+    own = torch.arange(n)[:, None] // 2 + torch.tensor([-1, 0, 1])
+    # None twice: at the ends a block far away takes the place of one that is not there.
+    own = torch.where(own < 0, 2, torch.where(own > last, last - 2, own))
+    selected = own.expand(batch, heads, n, 3)
+    return a.selected_attention(query, key, value, selected, mask, block=2)
+
+
 def gates(query: object) -> tuple[Tensor, Tensor]:
     """β and α of the delta rule, numbers that every dtype holds exactly."""
     x = well_formed(query)
@@ -141,6 +152,11 @@ FUNCTIONS = {
         causal=True,
     ),
     "attend_in_blocks": Function(in_blocks),
+    "selected_attention": Function(chosen),
+    "moba_attention": Function(lambda *qkvm: a.moba_attention(*qkvm, block=3, n_blocks=2)),
+    "moba_attention, causal": Function(
+        lambda *qkvm: a.moba_attention(*qkvm, block=3, n_blocks=2, causal=True), causal=True
+    ),
     "lsh_attention": Function(hashed, reads=(0, 2)),
 }
 
@@ -235,6 +251,14 @@ MODULES = {
     "ReformerAttention": Module(
         lambda: a.ReformerAttention(**SIZES, n_buckets=4, n_rounds=2, chunk_length=4), tokens
     ),
+    "LightningIndexer": Module(
+        lambda: a.LightningIndexer(D_MODEL, n_index_heads=2, d_index=4), tokens
+    ),
+    "IndexedAttention": Module(
+        lambda: a.IndexedAttention(**SIZES, n_index_heads=2, d_index=4, top_k=5),
+        tokens,
+        one_graph=False,
+    ),
     "AdditiveAttention": Module(
         lambda: a.AdditiveAttention(D_MODEL, D_MODEL, hidden_dim=5), two_sequences
     ),
@@ -265,6 +289,6 @@ OTHERS = {
     *("positive_features", "random_mask", "running_example", "sliding_window_mask"),
     *("DotProduct", "HeadGate"),  # parts of MultiHeadAttention; no state holds a gate
     *("LinearBias", "QKNorm", "QKSequential", "Rotary"),  # parts of DotProduct
-    *("split_heads", "strided_mask", "tokenize", "linear_attention_step"),
+    *("indexer_loss", "split_heads", "strided_mask", "tokenize", "linear_attention_step"),
     "gated_delta_rule_step",
 }

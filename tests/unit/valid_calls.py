@@ -24,8 +24,8 @@ def named(text: str) -> dict[str, int]:
 AXES = named(
     "batch 2, heads 4, kv_heads 2, query 11, key 11, seq 11, new 3, source 7, target 11,"
     "d_model 24, d_key 6, d_value 6, d_value+1 7, width 6, query_dim 24, key_dim 24, hidden_dim 5,"
-    "d_embedding 5, d_latent 5, d_row 7, features 8, proj_len 5, max_length 60, rounds 2, half 2,"
-    "blocks 3, block 4, n_keys 9, random 2, 1 1"
+    "d_embedding 5, d_latent 5, features 8, proj_len 5, max_length 60, rounds 2, half 2, blocks 3,"
+    "block 4, n_keys 9, random 2, n_selected 3, 1 1"
 )
 NUMBERS = named(
     "batch 2, n_heads 4, n_kv_heads 2, d_model 24, d_ff 16, d_key 6, query_dim 24, key_dim 24,"
@@ -34,7 +34,7 @@ NUMBERS = named(
     "pad_id 0, start_id 1, end_id 2, n_layers 1, max_length 60, proj_len 5, n_features 8,"
     "n_buckets 4, n_rounds 2, chunk_length 4, half_width 2, first_query 0, n_queries 11, n_keys 11,"
     "seq 11, n 11, window 4, n_sinks 1, stride 3, summary 1, n_random 2, n_global 2, block 4,"
-    "tile 4, chunk 4, kernel_size 3, gates 1"
+    "n_index_heads 2, d_index 5, top_k 4, n_blocks 2, tile 4, chunk 4, kernel_size 3, gates 1"
 )
 NUMBERS |= {"dropout": 0.0, "scale": 1.0, "least": 0.0, "base": 10_000.0, "eps": 1e-6}
 
@@ -78,13 +78,14 @@ OWN: dict[str, dict[str, Any]] = {
     "global_mask": {"global_tokens": [0, 2]},
     "kernel_attention": {"feature_map": a.elu_plus_one},
     "running_example": {"d_model": 8, "n_heads": 2, "sentences": ["the cat saw the dog"]},
+    "selected_attention": {"block": 1},
     "sparse_attention": {"global_tokens": [2], "random_keys": None},
     "tokenize": {"text": "A cat."},
 }
 
 # What a method that has checked its arguments calls, with arguments that nobody else makes.
 TRUSTED = {"attend", "first_state", "positions", "prepare", "require_encoded", "residual", "step"}
-TRUSTED |= {"scores", "turn", "turn_from", "turns", "per_head", "extra_repr"}
+TRUSTED |= {"scores", "turn", "turns", "extra_repr", "project", "best_keys"}
 # What attends in `MultiHeadAttention`, which has checked query, key, value and mask.
 INSIDE = {"DotProduct", "HeadGate", "Linformer", "Mechanism", "Performer"}
 NO_CALLS = {"RunningExample", "SENTENCES", "TransformerOutput"}  # results, and texts

@@ -118,6 +118,67 @@ def random_keys(n: int, d_model: int, n_heads: int, n_random: int) -> Cost:
     return of_pairs(n * min(n_random, n), n, d_model, n_heads, path=None)
 
 
+def moba(n: int, d_model: int, n_heads: int, block: int, n_blocks: int) -> Cost:
+    """`moba_attention`: O(n · (n_blocks · block + n / block) · d_model).
+
+    Counted are the products with the means of all blocks, and with every key of the chosen ones,
+    whether a causal mask hides it or not. The path depends on the data. The means are kept beside
+    the keys.
+
+    Source:
+        Lu et al. 2025, §2.2.
+
+    Example:
+        >>> from attention.cost.dense import multi_head
+        >>> from attention.cost.sparse import moba
+        >>> cost = moba(65_536, 512, 8, block=256, n_blocks=4)
+        >>> round(multi_head(65_536, 512, 8).mixing / cost.mixing)
+        57
+    """
+    require_size("n", n)
+    require_size("block", block)
+    require_size("n_blocks", n_blocks)
+    blocks = -(-n // block)
+    cost = of_pairs(n * min(n_blocks, blocks) * block, n, d_model, n_heads, path=None)
+    means = blocks * d_model
+    return replace(cost, mixing=cost.mixing + n * means, cache=cost.cache + means)
+
+
+def indexed(
+    n: int, d_model: int, n_heads: int, top_k: int, n_index_heads: int, d_index: int
+) -> Cost:
+    """`IndexedAttention`: O(n · top_k · d_model + n² · n_index_heads · d_index).
+
+    Every pair is scored: d_index multiply-adds for each index head, and one to add its product up.
+    Only top_k keys of a query are attended to. The path depends on the data. The memory is that of
+    the chosen keys' weights: the scores are made for a few queries at a time. A key's d_index
+    numbers are kept beside it.
+
+    Source:
+        DeepSeek-AI 2025, §2.1.
+
+    Example:
+        >>> from attention.cost.dense import multi_head
+        >>> from attention.cost.sparse import indexed
+        >>> sizes = {"top_k": 1024, "n_index_heads": 2, "d_index": 16}
+        >>> round(multi_head(65_536, 512, 8).mixing / indexed(65_536, 512, 8, **sizes).mixing)
+        20
+    """
+    require_size("n", n)
+    require_size("top_k", top_k)
+    require_size("n_index_heads", n_index_heads)
+    require_size("d_index", d_index)
+    cost = of_pairs(n * min(top_k, n), n, d_model, n_heads, path=None)
+    weights = d_model * (n_index_heads * d_index + d_index + n_index_heads)
+    return replace(
+        cost,
+        projections=cost.projections + n * weights,
+        mixing=cost.mixing + n * n * n_index_heads * (d_index + 1),
+        parameters=cost.parameters + weights,
+        cache=cost.cache + n * d_index,
+    )
+
+
 def strided(n: int, d_model: int, n_heads: int, stride: int) -> Cost:
     """The query, the stride keys before it and every stride-th key before those.
 

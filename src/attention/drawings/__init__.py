@@ -31,6 +31,7 @@ from attention.drawings.same_average import same_average
 from attention.drawings.score_by_seat import score_by_seat
 from attention.drawings.score_in_parts import score_in_parts
 from attention.drawings.softmax_steps import softmax_steps
+from attention.drawings.sort_cut_look import sort_cut_look
 from attention.drawings.teacher_forcing import teacher_forcing
 from attention.drawings.three_projections import three_projections
 from attention.drawings.two_clocks import two_clocks
@@ -76,6 +77,7 @@ __all__ = [
     "score_by_seat",
     "score_in_parts",
     "softmax_steps",
+    "sort_cut_look",
     "teacher_forcing",
     "three_projections",
     "two_clocks",

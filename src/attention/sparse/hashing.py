@@ -15,8 +15,9 @@ paper save memory between layers and are no part of attention.
 
 Given the buckets, sorting takes O(n log n) steps and all else O(n · chunk_length). Hashing takes
 O(n · n_buckets) products with a column. That is O(n²) where n_buckets grows with n, as in the
-paper, and O(n · √n) where the number of buckets is the product of two, (a, b) with a ≈ b. The
-paper's O(n log n) leaves hashing out.
+paper, and O(n · √n) where the number of buckets is the product of two, (a, b) with a ≈ b. With
+digits of a fixed size, as many as the number of buckets takes, it is O(n log n): so the paper's
+O(n log n) is the sort's, and may be the hash's as well.
 """
 
 import math

@@ -30,6 +30,7 @@ from attention.recurrent.luong import LuongAttention
 from attention.sparse.fixed import fixed_mask
 from attention.sparse.global_tokens import global_mask
 from attention.sparse.hashing import ReformerAttention
+from attention.sparse.selection import IndexedAttention, moba_attention
 from attention.sparse.sinks import sink_mask
 from attention.sparse.strided import strided_mask
 from attention.sparse.union import sparse_attention
@@ -157,6 +158,7 @@ def test_random_keys_count_as_many_pairs():
 X = torch.zeros(1, 48, 16)  # (batch, seq, d_model)
 HEADS = torch.zeros(1, 4, 48, 4)  # (batch, heads, seq, d_key)
 OPTIONS = {"n_buckets": 6, "n_rounds": 3, "chunk_length": 7}
+INDEX = {"top_k": 6, "n_index_heads": 3, "d_index": 5}
 MODULES = {
     "multi-head": (MultiHeadAttention(16, 4), (X,), dense.multi_head(48, 16, 4)),
     "grouped-query": (GroupedQueryAttention(16, 4, 2), (X,), dense.grouped_query(48, 16, 4, 2)),
@@ -202,6 +204,16 @@ MODULES = {
         (X,),
         linear.reformer(48, 16, 4, **OPTIONS),
     ),
+    "indexed": (
+        IndexedAttention(16, 4, **INDEX),
+        (X,),
+        sparse.indexed(48, 16, 4, **INDEX),
+    ),
+    "indexed, all keys": (
+        IndexedAttention(16, 4, **INDEX | {"top_k": 99}),
+        (X,),
+        sparse.indexed(48, 16, 4, **INDEX | {"top_k": 99}),
+    ),
 }
 
 
@@ -242,6 +254,13 @@ def test_a_sliding_window_computed_in_blocks_takes_little_more_than_its_pairs():
     counted = sparse.sliding_window(1024, 16, 4, 64)
     measured = flops(lambda: sparse_attention(x, x, x, window=64, block=4))
     assert 1 <= measured / (2 * counted.mixing) < 1.08
+
+
+@pytest.mark.parametrize(("block", "n_blocks"), [(8, 2), (7, 3), (48, 1), (16, 9)])
+def test_moba_computes_all_keys_of_its_blocks(block, n_blocks):
+    counted = sparse.moba(48, 16, 4, block, n_blocks)
+    measured = flops(lambda: moba_attention(*[HEADS] * 3, block=block, n_blocks=n_blocks))
+    assert measured == 2 * counted.mixing
 
 
 def test_attention_through_features():
