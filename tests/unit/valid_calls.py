@@ -24,8 +24,8 @@ def named(text: str) -> dict[str, int]:
 AXES = named(
     "batch 2, heads 4, kv_heads 2, query 11, key 11, seq 11, new 3, source 7, target 11,"
     "d_model 24, d_key 6, d_value 6, d_value+1 7, width 6, query_dim 24, key_dim 24, hidden_dim 5,"
-    "d_embedding 5, d_latent 5, features 8, proj_len 5, max_length 60, rounds 2, half 2, blocks 3,"
-    "block 4, n_keys 9, random 2, n_selected 3, 1 1"
+    "d_embedding 5, d_latent 5, d_row 7, features 8, proj_len 5, max_length 60, rounds 2, half 2,"
+    "blocks 3, block 4, n_keys 9, random 2, n_selected 3, 1 1"
 )
 NUMBERS = named(
     "batch 2, n_heads 4, n_kv_heads 2, d_model 24, d_ff 16, d_key 6, query_dim 24, key_dim 24,"
@@ -85,7 +85,16 @@ OWN: dict[str, dict[str, Any]] = {
 
 # What a method that has checked its arguments calls, with arguments that nobody else makes.
 TRUSTED = {"attend", "first_state", "positions", "prepare", "require_encoded", "residual", "step"}
-TRUSTED |= {"scores", "turn", "turns", "extra_repr", "project", "best_keys"}
+TRUSTED |= {
+    "scores",
+    "turn",
+    "turn_from",
+    "turns",
+    "per_head",
+    "extra_repr",
+    "project",
+    "best_keys",
+}
 # What attends in `MultiHeadAttention`, which has checked query, key, value and mask.
 INSIDE = {"DotProduct", "HeadGate", "Linformer", "Mechanism", "Performer"}
 NO_CALLS = {"RunningExample", "SENTENCES", "TransformerOutput"}  # results, and texts

@@ -164,8 +164,7 @@ class Rotary(nn.Module):
         For a cache that keeps its keys turned: they are turned once, each by its own position.
         """
         length = first + x.shape[-2]
-        turns = self.kept if length <= KEPT else self.turns(length).to(self.kept)
-        return self.turn(x, turns[:, first:length])
+        return self.turn(x, self.turns_up_to(length)[first:length])
 
     def extra_repr(self) -> str:
         return f"d_key={self.d_key}, base={self.base}, halves={self.halves}"
