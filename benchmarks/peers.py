@@ -27,9 +27,12 @@ from torch import nn
 
 from attention import (
     DecoderLayer,
+    DotProduct,
     EncoderLayer,
+    LinearBias,
     Linformer,
     MultiHeadAttention,
+    Rotary,
     causal_mask,
     fused_attention,
     grouped_attention,
@@ -126,6 +129,50 @@ def tiled(*, causal):
     return lambda n: (
         lambda q, k, v: tiled_attention(q, k, v, causal=causal),
         lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=causal),
+        heads(n),
+    )
+
+
+def rotary(*, halves):
+    """The product of complex numbers in Meta's code of Llama, or the halves of Hugging Face's."""
+
+    def prepare(n):
+        ours = Rotary(D_KEY, halves=halves)
+        ours(*[torch.zeros(1, 1, n, D_KEY)] * 2)  # a longer table of angles is made once
+        cos, sin = (
+            ours.turns(n)
+            .float()
+            .unflatten(-1, (2, -1) if halves else (-1, 2))
+            .unbind(-2 if halves else -1)
+        )
+        turn, twice = torch.complex(cos, sin), (cos.repeat(1, 2), sin.repeat(1, 2))
+
+        def complex_product(x):
+            turned = torch.view_as_complex(x.unflatten(-1, (-1, 2))) * turn
+            return torch.view_as_real(turned).flatten(-2)
+
+        def two_halves(x):
+            a, b = x.chunk(2, dim=-1)
+            return x * twice[0] + torch.cat((-b, a), dim=-1) * twice[1]
+
+        peer = two_halves if halves else complex_product
+        return (
+            lambda q, k: torch.cat(ours(q, k)),
+            lambda q, k: torch.cat((peer(q), peer(k))),
+            heads(n)[:2],
+        )
+
+    return prepare
+
+
+def linear_bias(n):
+    """F.scaled_dot_product_attention under a matrix of bias and mask that was made before."""
+    bias = LinearBias(N_HEADS)
+    ours = DotProduct(bias=bias)
+    matrix = bias(n, n).masked_fill(~causal_mask(n), -torch.inf)[None]
+    return (
+        lambda q, k, v: ours(q, k, v, causal=True, need_weights=False)[0],
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, matrix),
         heads(n),
     )
 
@@ -227,6 +274,9 @@ ROWS = {
     "decoder layer": (decoder_layer, True, ""),
     "tiled": (tiled(causal=False), True, "attention.tiled"),
     "tiled, causal": (tiled(causal=True), True, "attention.tiled"),
+    "rotary, neighbours": (rotary(halves=False), True, ""),
+    "rotary, halves": (rotary(halves=True), True, "Rotary"),
+    "linear bias, causal": (linear_bias, True, ""),
     "sliding window": (window, True, ""),
     "linear": (features, True, "elu_plus_one"),
     "linear, causal": (causal_features, False, "linear_attention"),

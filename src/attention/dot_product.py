@@ -295,6 +295,8 @@ class DotProduct(nn.Module):
         """
         dropout = self.dropout if self.training else 0.0
         by_distance = getattr(self.bias, "by_distance", None)
+        if torch.compiler.is_compiling():  # a compiler knows no windows of an open length
+            by_distance = None
         if not need_weights and by_distance and mask is None and q.shape[-2] <= k.shape[-2]:
             bias = by_distance(q.shape[-2], k.shape[-2])
             distances = q.shape[-2] + k.shape[-2] - 1

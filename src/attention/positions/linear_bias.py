@@ -77,8 +77,12 @@ class LinearBias(nn.Module):
         Cost:
             O(heads · query · key) operations and numbers.
         """
-        rows = self.by_distance(n_queries, n_keys).unfold(-1, n_keys, 1)  # the last query first
-        return rows.flip(-2).contiguous()
+        require_size("n_queries", n_queries)
+        require_size("n_keys", n_keys)
+        key = torch.arange(n_keys, device=self.slopes.device)
+        query = torch.arange(n_keys - n_queries, n_keys, device=self.slopes.device)
+        distance = (query[:, None] - key).abs()  # (query, key)
+        return -self.slopes[:, None, None] * distance
 
     def by_distance(self, n_queries: int, n_keys: int) -> Float[Tensor, "heads distance"]:
         """The same numbers, each distance once: n_keys − 1, n_keys − 2, …, 0, …, 1 − n_queries.

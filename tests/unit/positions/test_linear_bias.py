@@ -80,8 +80,9 @@ def test_each_distance_once(n_queries, n_keys):
     distances = torch.arange(n_keys - 1, -n_queries, -1)
     expected = torch.stack([-slope * distances.abs() for slope in SLOPES[3]])
     bias = LinearBias(3)
-    assert_close(bias.by_distance(n_queries, n_keys), expected)
-    assert bias(n_queries, n_keys).is_contiguous()
+    once = bias.by_distance(n_queries, n_keys)
+    assert_close(once, expected)
+    assert torch.equal(once.unfold(-1, n_keys, 1).flip(-2), bias(n_queries, n_keys))
 
 
 def test_no_matrix_of_the_bias_is_made_without_weights():
