@@ -94,6 +94,12 @@ def main() -> None:
     """Import what every kernel imports, then become one, here or in a fork for each order."""
     mode, *arguments = sys.argv[1:]
     sys.path[:] = [path for path in sys.path if path not in ("", os.getcwd(), str(REPOSITORY))]
+    # ipykernel says so to a matplotlib that is imported behind it
+    os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
+    import anywidget  # noqa: F401
+    import drawsvg  # noqa: F401
+    import ipywidgets  # noqa: F401
+    import matplotlib.font_manager  # noqa: F401
     import torch  # noqa: F401
     import zmq
     from ipykernel import kernelapp
