@@ -19,11 +19,22 @@ from typing import BinaryIO, NamedTuple
 from jupyter_client import KernelConnectionInfo
 from jupyter_client.provisioning import LocalProvisioner
 
-FORKS = sys.platform == "linux"  # elsewhere a fork after an import of torch may not be whole
 ANSWER_SECONDS = 120
 LONGEST = 2**16  # bytes of an order
 
 running: dict[tuple[str, ...], "Template"] = {}
+
+
+def forks() -> bool:
+    """Whether this system has what it takes: Linux, and nothing around it that forbids handles."""
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except (AttributeError, OSError):
+        return False
+    return sys.platform == "linux"
+
+
+FORKS = forks()
 
 
 class Order(NamedTuple):
