@@ -34,7 +34,7 @@ from assignments.lms.account import Mark
 from assignments.lms.files import write_marks
 from assignments.lms.roster import WORKSHEET, Roster, read_roster
 from assignments.repair import repair
-from assignments.sandbox import landlock, seccomp
+from assignments.sandbox import landlock, seccomp, template
 from assignments.sandbox.run import run
 
 GRADES = ROOT / "_build" / "grades"
@@ -108,7 +108,10 @@ async def grade_all(
         report.tell(f"[{done}/{len(submissions)}] {submission.file.name}: {result}{reason}")
         return Mark(submission, row, report.comment(submission, results))
 
-    return await asyncio.gather(*map(one, submissions))
+    try:
+        return await asyncio.gather(*map(one, submissions))
+    finally:
+        template.end_all()
 
 
 async def grade_one(

@@ -78,8 +78,10 @@ STEPS = {
     "pages": python("pytest", "tests/site", "-m", "slow", *ALL_CORES, *ONCE_MORE),
     "builds": python("pytest", "tests/site", "-m", "builds", *ALL_CORES, *ONCE_MORE),
     "clients": python("pytest", "tests/clients", *ALL_CORES, *ONCE_MORE),
-    # grading uses all cores itself
-    "assignments": python("pytest", "tests/assignments", "-q", *ONCE_MORE),
+    # one worker grades classes, which uses all cores, and the others do what uses one: conftest.py
+    "assignments": python(
+        "pytest", "tests/assignments", *ALL_CORES, "--dist", "loadgroup", *ONCE_MORE
+    ),
 }
 # Take minutes: one trains from nothing, one tries every page in every way, one builds the book for
 # a fork and offline, one fills an environment of its own and starts servers, one grades a class.

@@ -1,7 +1,8 @@
 """The kernel that runs a student's notebook: it limits itself, then becomes ipykernel.
 
-    python -m assignments.sandbox.kernel full -f connection.json     as process.py starts it
+    python -m assignments.sandbox.kernel full -f connection.json
     python -m assignments.sandbox.kernel limits -f connection.json
+    python -m assignments.sandbox.kernel template 3     is forked for each kernel, see template.py
 
 `limits`, on every system: processor time, the size of a file, open files, no core dump, and on
 Linux memory. It stops accidents, not intent.
@@ -29,7 +30,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
-from assignments.sandbox import landlock, seccomp
+from assignments.sandbox import landlock, seccomp, template
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SOLUTIONS = REPOSITORY / "assignments"
@@ -90,14 +91,26 @@ def restrict(folder: Path) -> None:
 
 
 def main() -> None:
-    mode = sys.argv.pop(1)
-    sys.path[:] = [path for path in sys.path if path not in ("", str(REPOSITORY))]
+    """Import what every kernel imports, then become one, here or in a fork for each order."""
+    mode, *arguments = sys.argv[1:]
+    sys.path[:] = [path for path in sys.path if path not in ("", os.getcwd(), str(REPOSITORY))]
+    # ipykernel says so to a matplotlib that is imported behind it
+    os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
+    import anywidget  # noqa: F401
+    import drawsvg  # noqa: F401
+    import ipywidgets  # noqa: F401
+    import matplotlib.font_manager  # noqa: F401
+    import torch  # noqa: F401
+    import zmq
+    from ipykernel import kernelapp
+
+    if mode == "template":
+        mode, *arguments = template.serve(int(arguments[0]))
     os.environ.pop("PYTHONPATH", None)
     limit()
     if mode == "full":
         restrict(Path(os.environ["HOME"]))
-    import zmq
-    from ipykernel import kernelapp
+    limit_memory()
 
     class Output(kernelapp.IOPubThread):
         """Opens no TCP port for the output of child processes, since there are none."""
@@ -113,10 +126,7 @@ def main() -> None:
             super().init_iopub(context)
 
     kernelapp.IOPubThread = Output
-    try:
-        import torch  # noqa: F401
-    finally:
-        limit_memory()
+    sys.argv[1:] = arguments
     App.launch_instance()
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from jupyter_client.kernelspec import KernelSpec
 from traitlets import Unicode
 
 from assignments.course import ROOT
+from assignments.sandbox import template
 from assignments.sandbox.client import Client
 
 FOLDER = 64 * 2**20  # bytes on the disk that a kernel's folder may hold,
@@ -29,19 +31,23 @@ context.setsockopt(zmq.MAXMSGSIZE, MESSAGE)
 context.setsockopt(zmq.RCVHWM, WAITING)
 
 
+ENVIRONMENT = {
+    "PATH": os.defpath,
+    "PYTHONPATH": str(ROOT),
+    "LANG": "C.UTF-8",
+    "OMP_NUM_THREADS": "1",  # as many kernels run side by side as there are cores
+    "OPENBLAS_NUM_THREADS": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",
+}
+
+
 class Kernel(AsyncKernelManager):
     mode = Unicode()
+    command = (sys.executable, "-m", "assignments.sandbox.kernel")
 
     @property
     def kernel_spec(self) -> KernelSpec:
-        command = [
-            sys.executable,
-            "-m",
-            "assignments.sandbox.kernel",
-            self.mode,
-            "-f",
-            "{connection_file}",
-        ]
+        command = [*self.command, self.mode, "-f", "{connection_file}"]
         return KernelSpec(argv=command, display_name="Python 3", language="python")
 
     def client(self, **settings: object) -> KernelClient:
@@ -61,18 +67,13 @@ def kernel_folder() -> Iterator[str]:
 
 
 async def start(kernel: Kernel, client: Client, folder: str, log: object) -> None:
+    if template.FORKS:
+        kernel.provisioner = template.Provisioner(
+            kernel_id=secrets.token_hex(), kernel_spec=kernel.kernel_spec, parent=kernel
+        )
     try:
         await kernel.start_kernel(
-            env={
-                "HOME": folder,
-                "TMPDIR": folder,
-                "PATH": os.defpath,
-                "PYTHONPATH": str(ROOT),
-                "LANG": "C.UTF-8",
-                "OMP_NUM_THREADS": "1",  # as many kernels run side by side as there are cores
-                "OPENBLAS_NUM_THREADS": "1",
-                "PYTHONDONTWRITEBYTECODE": "1",
-            },
+            env=ENVIRONMENT | {"HOME": folder, "TMPDIR": folder},
             cwd=folder,
             stdout=log,
             stderr=log,

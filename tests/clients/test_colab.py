@@ -1,8 +1,10 @@
 """Every chapter runs in Google Colab, from the notebook that the book publishes and nothing else.
 
-An environment gets Colab's packages (`colab.txt`), and torch as the lock has it. A copy of it for
-every chapter, an empty folder with the published notebook, and a fork whose address leads git to a
-repository on this machine: so the chapter has to bring what it needs, as it has to in Colab.
+An environment gets Colab's packages (`colab.txt`), and torch as the lock has it. A copy of it, an
+empty folder with the published notebook, and a fork whose address leads git to a repository on this
+machine: so the chapter has to bring what it needs, as it has to in Colab. All chapters have the
+same first cell, which brings it: one of them runs in a copy as Colab has it, the others where that
+cell has run once, with the fork out of reach.
 """
 
 import json
@@ -30,6 +32,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = Path(__file__).with_name("colab.txt")
 # Colab has these too. Here the package must bring them itself.
 BROUGHT = ("anywidget", "psygnal")
+ALONE = chapters()[1]  # the first with numbers; it is run where nothing has been fetched yet
 NOWHERE = "https://127.0.0.1:9"  # nothing listens there
 FORK = "https://github.com/someone/fork"
 # Traits that ipywidgets 7.7 and 8 do not share, and the versions of packages.
@@ -112,6 +115,11 @@ class Place:
     colab: Path
 
     @property
+    def widget_manager(self) -> Path:
+        """The record of how often Colab's widget manager was switched on."""
+        return self.folder / "widget-manager"
+
+    @property
     def commit(self) -> str:
         head = ["git", f"--git-dir={self.colab / 'fork.git'}", "rev-parse", "HEAD"]
         return subprocess.run(head, check=True, capture_output=True, text=True).stdout.strip()
@@ -147,7 +155,7 @@ class Place:
             patch.setenv("PIP_CONSTRAINT", str(self.folder / "brought.txt"))
             patch.setenv("PIP_NO_CACHE_DIR", "1")  # a wheel of an earlier run would do for git
             patch.setenv("PYTHONPATH", str(self.colab / "modules"))
-            patch.setenv("WIDGET_MANAGER", str(self.folder / "widget-manager"))
+            patch.setenv("WIDGET_MANAGER", str(self.widget_manager))
             return fresh_copy(content)
 
     def packages(self) -> dict[str, str]:
@@ -167,36 +175,52 @@ class Place:
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-@pytest.fixture
-def place(colab, tmp_path):
-    environment = tmp_path / "environment"
+def new_place(colab, folder):
+    environment = folder / "environment"
     shutil.copytree(colab / "environment", environment, symlinks=True, copy_function=copy_by_link)
     brought = re.findall(rf"^(?:{'|'.join(BROUGHT)})==.*", PACKAGES.read_text("utf-8"), re.M)
-    (tmp_path / "brought.txt").write_text("\n".join(brought))
+    (folder / "brought.txt").write_text("\n".join(brought))
     # Colab's kernel has imported `google.colab` before the first cell runs.
     start = "import google.colab, runpy; runpy.run_module('ipykernel_launcher', None, '__main__')"
     argv = [str(environment / "bin" / "python"), "-c", start, "-f", "{connection_file}"]
-    kernel = tmp_path / "jupyter" / "kernels" / "python3" / "kernel.json"
+    kernel = folder / "jupyter" / "kernels" / "python3" / "kernel.json"
     kernel.parent.mkdir(parents=True)
     kernel.write_text(json.dumps({"argv": argv, "display_name": "Colab", "language": "python"}))
-    (tmp_path / "content").mkdir()
-    yield Place(tmp_path, colab)
-    shutil.rmtree(environment)
+    (folder / "content").mkdir()
+    return Place(folder, colab)
 
 
-@pytest.mark.parametrize("path", chapters(), ids=lambda path: path.stem)
-def test_a_chapter_runs_from_the_published_notebook_alone(path, place):
-    of_colab = place.packages()
-    ran = place.run(place.published(path), path.name)
+@pytest.fixture
+def place(colab, tmp_path):
+    """Colab as a reader finds it."""
+    yield new_place(colab, tmp_path)
+    shutil.rmtree(tmp_path / "environment")
+
+
+@pytest.fixture(scope="session")
+def used_place(colab, tmp_path_factory):
+    """Colab after a setup cell, with the packages that it holds then. Made once for each worker."""
+    place = new_place(colab, tmp_path_factory.mktemp("used"))
+    assert printed(place.run(place.setup_cell(ALONE), ALONE.name)) == []
+    yield place, place.packages()
+    shutil.rmtree(place.folder / "environment")
+
+
+def assert_as_stored(path, ran):
     stored = nbformat.read(path, as_version=4)
-
     found = [
         *compare(outputs(stored), outputs(ran), "explorer", TOLERANCE),
         *compare(models(stored), models(ran), "widget", TOLERANCE),
         *compare(pictures(stored), pictures(ran), "picture", PICTURE_TOLERANCE),
     ]
     assert not found, "\n".join([*found[:20], f"{len(found)} in all"])
-    assert (place.folder / "widget-manager").exists(), "Colab's widget manager is not switched on"
+
+
+def test_a_chapter_runs_from_the_published_notebook_alone(place):
+    of_colab = place.packages()
+    ran = place.run(place.published(ALONE), ALONE.name)
+    assert_as_stored(ALONE, ran)
+    assert place.widget_manager.exists(), "Colab's widget manager is not switched on"
 
     assert place.origin() == (FORK, place.commit)
     installed = place.packages()
@@ -205,7 +229,18 @@ def test_a_chapter_runs_from_the_published_notebook_alone(path, place):
     place.pip("check")
 
     # Once more, with the fork out of reach: there is nothing left to fetch.
-    assert printed(place.run(place.setup_cell(path), path.name, fork=NOWHERE)) == []
+    assert printed(place.run(place.setup_cell(ALONE), ALONE.name, fork=NOWHERE)) == []
+    assert place.packages() == installed
+
+
+@pytest.mark.parametrize("path", [p for p in chapters() if p != ALONE], ids=lambda path: path.stem)
+def test_every_other_chapter_needs_no_more_than_its_setup_cell_brings(path, used_place):
+    """That cell is the one of the chapter that is run alone, so it would bring the same again."""
+    place, installed = used_place
+    assert place.setup_cell(path)["cells"] == place.setup_cell(ALONE)["cells"]
+    place.widget_manager.unlink(missing_ok=True)
+    assert_as_stored(path, place.run(place.published(path), path.name, fork=NOWHERE))
+    assert place.widget_manager.exists(), "Colab's widget manager is not switched on"
     assert place.packages() == installed
 
 

@@ -9,7 +9,6 @@ import sysconfig
 from pathlib import Path
 
 import pytest
-from jupyter_client.kernelspec import KernelSpec
 
 from assignments.course import ROOT, SOURCE
 from assignments.sandbox import landlock, run, seccomp
@@ -27,12 +26,7 @@ def use_landlock(version: int, monkeypatch) -> None:
         f"from assignments.sandbox import kernel, landlock; landlock.version = lambda: {version}; "
         "kernel.main()"
     )
-    command = [sys.executable, "-c", start]
-    monkeypatch.setattr(
-        run.Kernel,
-        "kernel_spec",
-        property(lambda self: KernelSpec(argv=[*command, self.mode, "-f", "{connection_file}"])),
-    )
+    monkeypatch.setattr(run.Kernel, "command", (sys.executable, "-c", start))
 
 
 @pytest.fixture

@@ -77,13 +77,13 @@ def test_a_flood_of_all_cells_is_cut_off(monkeypatch):
 LARGE = """
 session, kernel = get_ipython().kernel.session, get_ipython().kernel
 parent, text = kernel.get_parent(), "x" * 3_900_000
-for _ in range(200):
+for _ in range(100):
     session.send(kernel.iopub_socket, "stream", {"name": "stdout", "text": text}, parent=parent)
 """
 
 
 def test_large_messages_wait_in_the_kernel(monkeypatch):
-    """However busy the grader is: two hundred of 4 MB took what they hold."""
+    """However busy the grader is: a hundred of 4 MB took what they hold."""
 
     def resident() -> int:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
