@@ -10,7 +10,9 @@ DENSE = "dense, torch's fused kernel"
 
 def test_every_mechanism_has_its_numbers():
     measured = load_measured()
-    assert measured.seconds.keys() == measured.peak_bytes.keys() == measured.exponent.keys()
+    assert measured.seconds.keys() == measured.exponent.keys()
+    # Its memory alone: in the rounds it would slow the others, which it shares the machine with.
+    assert measured.peak_bytes.keys() - measured.seconds.keys() == {"dense, weights held"}
     for name, seconds in measured.seconds.items():
         assert seconds and all(s > 0 for s in seconds.values()), name
         assert seconds.keys() <= measured.peak_bytes[name].keys(), name
