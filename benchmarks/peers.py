@@ -275,7 +275,7 @@ ROWS = {
     "tiled": (tiled(causal=False), True, "attention.tiled"),
     "tiled, causal": (tiled(causal=True), True, "attention.tiled"),
     "rotary, neighbours": (rotary(halves=False), True, ""),
-    "rotary, halves": (rotary(halves=True), True, "Rotary"),
+    "rotary, halves": (rotary(halves=True), True, ""),
     "linear bias, causal": (linear_bias, True, ""),
     "sliding window": (window, True, ""),
     "linear": (features, True, "elu_plus_one"),
