@@ -2,10 +2,11 @@
 
 import os
 import signal
+import time
 
 import pytest
 
-from assignments.sandbox import landlock, seccomp, template
+from assignments.sandbox import landlock, process, seccomp, template
 from tests.assignments.sandbox.conftest import outputs
 
 pytestmark = pytest.mark.skipif(
@@ -65,3 +66,23 @@ def test_a_template_that_has_ended_is_told_and_started_anew():
     assert outputs(["1 + 1"]) == ([], ["2"])
     template.end_all()
     assert only.process.returncode == -signal.SIGKILL and not template.running
+
+
+def test_no_kernel_outlives_its_template(tmp_path):
+    """As where the grader is killed: the template ends when nobody can order any more."""
+    environment = process.ENVIRONMENT | {"HOME": str(tmp_path)}
+    order = template.Order(["limits", "-f", f"{tmp_path}/k.json"], environment, str(tmp_path))
+    with open(tmp_path / "log", "wb") as log:
+        started = template.Template(process.Kernel.command, environment, log)
+        kernel = started.fork(order, log)
+        while not (tmp_path / "k.json").exists():
+            assert kernel.poll() is None, (tmp_path / "log").read_text()
+            time.sleep(0.1)
+    started.end()
+    deadline = time.monotonic() + 30
+    while kernel.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.1)
+    if kernel.poll() is None:
+        kernel.kill()
+        pytest.fail("it still runs")
+    kernel.wait()
