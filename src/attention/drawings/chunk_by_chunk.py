@@ -75,7 +75,7 @@ def chunk_by_chunk(
                 break
             if canvas.narrow:
                 canvas.arrow(held.middle[0], held.bottom + 8, box.right + 12, y + down + 8)
-                canvas.text(held.middle[0] + 8, y + down - 32, "handed on", "quiet", anchor="start")
+                canvas.text(canvas.width - 6, y + down - 24, "handed on", "quiet", anchor="end")
             else:
                 middle = x + step + box.width / 2, box.bottom + 6
                 below = f"M{held.middle[0]},{held.bottom + 8}V{box.bottom + 26}H{middle[0]}"

@@ -68,7 +68,9 @@ def decode_step(
                 ("read", reading[nth], told[nth][0]),
                 ("compute", computing[nth], told[nth][1]),
             ):
-                canvas.text(x, y, words, "quiet", size=12, anchor="start")
+                if canvas.narrow:
+                    words = words.replace(" of weights and ", " weights, ").replace(" of ", " ")
+                canvas.text(x, y, words, "quiet", size=11 if canvas.narrow else 12, anchor="start")
                 strip = canvas.strip(
                     *(f"{key} {nth}", x, y + 5, times.tolist(), list(PARTS.values())),
                     unit=unit,

@@ -87,9 +87,11 @@ def sort_cut_look(
                 words = (
                     f"{asks} looks at {listed(seen)}: its bucket, in its chunk and the one before"
                 )
+                if canvas.narrow:
+                    words = words.replace(", in", ":  in")
                 for line, part in enumerate(words.split(": ")):
                     canvas.text(left, top + HIGH + 84 + 18 * line, part, "bold", anchor="start")
-            return top + HIGH + 114
+            return top + HIGH + (132 if canvas.narrow else 114)
 
         return Drawing(paint, told(step, row), {"x": directions})
 
