@@ -9,11 +9,13 @@ from tests.unit.mechanisms import FUNCTIONS
 
 MECHANISMS = {name.split(",")[0] for name in FUNCTIONS}
 PARTS = {"kernel_attention", "attend_in_blocks"}  # others call them with what makes a mechanism
+# Chapter 19 counts what a choice of keys costs, and chooses for a model that was trained without one.
+CHOSEN = {"selected_attention", "moba_attention"}
 NOT_IN = {
     # fused_attention is torch's own kernel; decay is the gated delta rule without its writing
-    benchmarks.family: {*PARTS, "fused_attention", "decayed_linear_attention"},
+    benchmarks.family: {*PARTS, *CHOSEN, "fused_attention", "decayed_linear_attention"},
     # one way of computing softmax stands for three, one pattern of fixed rows for two
-    recall: {*PARTS, "scaled_dot_product_attention", "tiled_attention", "fixed_attention"},
+    recall: {*PARTS, *CHOSEN, "scaled_dot_product_attention", "tiled_attention", "fixed_attention"},
 }
 LAYERS = {  # the layer in which a function learns recall
     "grouped_attention": "GroupedQueryAttention",

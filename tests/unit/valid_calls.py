@@ -90,6 +90,7 @@ TRUSTED |= {
     "turn",
     "turn_from",
     "turns",
+    "turns_up_to",
     "per_head",
     "extra_repr",
     "project",
