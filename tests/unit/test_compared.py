@@ -9,7 +9,7 @@ from tests.unit.mechanisms import FUNCTIONS
 
 MECHANISMS = {name.split(",")[0] for name in FUNCTIONS}
 PARTS = {"kernel_attention", "attend_in_blocks"}  # others call them with what makes a mechanism
-# Chapter 19 counts what a choice of keys costs, and chooses for a model that was trained without one.
+# Chapter 19 counts what a choice of keys costs, for a model that was trained without one.
 CHOSEN = {"selected_attention", "moba_attention"}
 NOT_IN = {
     # fused_attention is torch's own kernel; decay is the gated delta rule without its writing
