@@ -109,19 +109,21 @@ def linformer(query, key, value):
     return lambda: linformer_attention(query, key, value, *E_and_F)
 
 
-def lsh(n_rounds):
+def lsh(n_rounds, **options):
     """Chunks of 64 and buckets half as large, numbered by two hashes of √n_buckets each."""
 
     def prepare(query, key, value):
         digits = max(2, (query.shape[2] // 32 - 1).bit_length())
         n_tens, n_ones = 2 ** (digits - digits // 2), 2 ** (digits // 2)
         rotations = [
-            torch.randn(n_rounds, D_KEY, n // 2, device=query.device) for n in (n_tens, n_ones)
+            torch.randn(n_rounds, D_KEY, n // 2, device=query.device, dtype=query.dtype)
+            for n in (n_tens, n_ones)
         ]
 
         def run():
             tens, ones = (lsh_buckets(query, rotation) for rotation in rotations)
-            return lsh_attention(query, value, tens * n_ones + ones, chunk_length=64)
+            buckets = tens * n_ones + ones
+            return lsh_attention(query, value, buckets, chunk_length=64, **options)
 
         return run
 

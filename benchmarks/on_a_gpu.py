@@ -26,9 +26,10 @@ import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from attention.cost.decode import H100
+
 CUDA = torch.cuda.is_available()
 DEVICE = "cuda" if CUDA else "cpu"
-PEAK_BYTES, PEAK_FLOPS = 3.35e12, 989e12  # an H100 SXM: HBM3, dense bfloat16
 HEADS, D = (16, 128) if CUDA else (2, 16)
 LENGTHS = [2**i for i in range(10, 16)] if CUDA else [64, 128]
 CACHED = [2**i for i in range(10, 18)] if CUDA else [64, 256]
@@ -213,7 +214,7 @@ def decode_step(way, n, kv_heads, budget):
         median, least, count = seconds_of(run, budget)
         row |= {"seconds": median / copies, "least": least / copies, "runs": count}
         row |= {"copies": copies, "bytes_per_second": cache * copies / median}
-        row["share_of_peak"] = row["bytes_per_second"] / PEAK_BYTES
+        row["share_of_peak"] = row["bytes_per_second"] / H100.bandwidth
     except Exception as error:
         row["error"] = failed(error)
     return row
@@ -236,8 +237,8 @@ def main():
         "device": torch.cuda.get_device_name() if CUDA else "cpu",
         "torch": torch.__version__,
         "setting": f"bfloat16, batch 1, {HEADS} heads, d_key {D}",
-        "peak_flops": PEAK_FLOPS,
-        "peak_bytes_per_second": PEAK_BYTES,
+        "peak_flops": H100.peak,
+        "peak_bytes_per_second": H100.bandwidth,
         "apart_from_float32": equal(),
         "decode": [],
         "passes": [],

@@ -18,27 +18,25 @@ import math
 import platform
 import random
 import statistics
-import time
 from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 
+from attention.cost.situations import ALL_PAIRS, STORED
 from attention.linear.delta_rule import gated_delta_rule, gated_delta_rule_step
-from attention.linear.linear_transformer import linear_attention, linear_attention_step
-from attention.sparse.hashing import lsh_attention, lsh_buckets
+from attention.linear.linear_transformer import linear_attention_step
 from attention.sparse.strided import strided_attention
-from attention.sparse.union import sparse_attention
+from benchmarks.family import D_KEY, MECHANISMS, N_HEADS, lsh, plain, rows
+from benchmarks.timing import round_by_round
 
-STORED = Path(__file__).resolve().parents[1] / "src" / "attention" / "cost" / "situations.json"
-N_HEADS, N_KV_HEADS, D_KEY, WINDOW, N_SINKS = 8, 2, 64, 256, 4
+N_KV_HEADS, WINDOW, N_SINKS = 2, 256, 4
 LENGTHS = {
     "training": (1024, 4096, 16384),
     "prefill": (1024, 4096, 16384, 65536),
     "decode": (1024, 4096, 16384, 65536),
 }
 SECONDS = 8.0  # what is expected to take longer is left out
-FUSED = "softmax, all pairs"
 
 
 def leaf(x, trained):
@@ -51,30 +49,11 @@ def gates(query):
     return 0.5 + torch.rand(2, *query.shape[:-1], device=query.device, dtype=query.dtype) / 2
 
 
-def all_pairs(query, key, value):
-    return lambda: F.scaled_dot_product_attention(query, key, value, is_causal=True)
-
-
 def grouped(query, key, value):
     key, value = (leaf(x[:, :N_KV_HEADS], x.requires_grad) for x in (key, value))
     return lambda: F.scaled_dot_product_attention(
         query, key, value, is_causal=True, enable_gqa=True
     )
-
-
-def window(query, key, value):
-    sinks = range(N_SINKS)
-    return lambda: sparse_attention(
-        query, key, value, window=WINDOW, global_tokens=sinks, causal=True
-    )
-
-
-def strided(query, key, value):
-    return lambda: strided_attention(query, key, value, stride=math.isqrt(query.shape[2]))
-
-
-def linear(query, key, value):
-    return lambda: linear_attention(query, key, value, causal=True)
 
 
 def delta(query, key, value):
@@ -83,29 +62,14 @@ def delta(query, key, value):
     return lambda: gated_delta_rule(query, key, value, beta, alpha)[0]
 
 
-def hashed(query, key, value):
-    """One vector for query and key, four rounds, chunks of 64 and buckets half as large."""
-    digits = max(2, (query.shape[2] // 32 - 1).bit_length())
-    sizes = 2 ** (digits - digits // 2), 2 ** (digits // 2)
-    rotations = [
-        torch.randn(4, D_KEY, n // 2, device=query.device, dtype=query.dtype) for n in sizes
-    ]
-
-    def run():
-        tens, ones = (lsh_buckets(query.detach(), rotation) for rotation in rotations)
-        return lsh_attention(query, value, tens * sizes[1] + ones, chunk_length=64, causal=True)
-
-    return run
-
-
 # Each takes queries, keys and values and returns a function that attends once.
 WHOLE = {
-    FUSED: all_pairs,
+    ALL_PAIRS: plain(F.scaled_dot_product_attention, is_causal=True),
     "grouped-query, 2 KV heads": grouped,
-    "window 256 and 4 sinks": window,
-    "strided, √n": strided,
-    "LSH, 4 rounds": hashed,
-    "linear": linear,
+    "window 256 and 4 sinks": MECHANISMS["causal window, 256, and 4 sinks"],
+    "strided, √n": rows(strided_attention),
+    "LSH, 4 rounds": lsh(4, causal=True),
+    "linear": MECHANISMS["linear, causal"],
     "gated delta rule": delta,
 }
 
@@ -135,7 +99,7 @@ def delta_step(query, key, value):
 
 
 STEP = {
-    FUSED: step_over(lambda n: n, N_HEADS),
+    ALL_PAIRS: step_over(lambda n: n, N_HEADS),
     "grouped-query, 2 KV heads": step_over(lambda n: n, N_KV_HEADS),
     "window 256 and 4 sinks": step_over(lambda n: min(n, WINDOW + N_SINKS + 1), N_HEADS),
     "linear": linear_step,
@@ -165,28 +129,15 @@ def prepare(situation, name, n, device):
     return run
 
 
-def sample(run, times):
-    start = time.perf_counter()
-    for _ in range(times):
-        run()
-    return (time.perf_counter() - start) / times
-
-
 def measure(situation, n, device, runs, before):
     """{name: seconds of every run}; `before` holds what a quarter of the tokens took."""
-    names = STEP if situation == "decode" else WHOLE
-    made, times = {}, {}
-    for name in names:
-        if 16 * before.get(name, 0.0) * (situation != "decode") > SECONDS and name != FUSED:
+    made = {}
+    for name in STEP if situation == "decode" else WHOLE:
+        if 16 * before.get(name, 0.0) * (situation != "decode") > SECONDS and name != ALL_PAIRS:
             continue
         made[name] = prepare(situation, name, n, device)
         made[name]()
-        times[name] = max(1, math.ceil(0.05 / sample(made[name], 1)))
-    seconds = {name: [] for name in made}
-    for _ in range(runs):
-        for name in random.sample(list(made), len(made)):
-            seconds[name].append(sample(made[name], min(times[name], 200)))
-    return seconds
+    return round_by_round(made, least=runs, most=runs, seconds=math.inf)
 
 
 def main(arguments=None):
@@ -216,7 +167,7 @@ def main(arguments=None):
             measured[situation][str(n)] = seconds
             print(f"\n{situation}, {n:,} tokens: milliseconds; times as quick as all pairs (range)")
             for name, each in seconds.items():
-                times = [a / b for a, b in zip(seconds[FUSED], each, strict=True)]
+                times = [a / b for a, b in zip(seconds[ALL_PAIRS], each, strict=True)]
                 print(
                     f"{name:28}{1000 * before[name]:10.3f}{statistics.median(times):10.2f} "
                     f"({min(times):.2f} to {max(times):.2f})",
