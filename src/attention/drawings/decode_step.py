@@ -43,17 +43,22 @@ def decode_step(
     """
     reading, computing = 1000 * bytes_read.double() / bandwidth, 1000 * flops.double() / peak  # ms
     longest = float(torch.stack([reading, computing]).sum(-1).max())
-    waits, told = [], []
+    waits, told, briefly = [], [], []
     for nth in range(len(steps)):
         times = float(reading[nth].sum()), float(computing[nth].sum())
         waits.append("the memory" if times[0] > times[1] else "the arithmetic")
-        parts = zip(PARTS, bytes_read[nth].tolist(), strict=True)
-        what = " and ".join(f"{prefixed(size, 'B')} of {part}" for part, size in parts if size)
-        amounts = f"reads {what}", f"computes {prefixed(int(flops[nth].sum()), 'FLOP')}"
-        told.append([f"{amount}: {ms:.2f} ms" for amount, ms in zip(amounts, times, strict=True)])
+        read = zip(PARTS, bytes_read[nth].tolist(), strict=True)
+        read = [(prefixed(size, "B"), part) for part, size in read if size]
+        computes = f"computes {prefixed(int(flops[nth].sum()), 'FLOP')}: {times[1]:.2f} ms"
+        for lines, what in (
+            (told, " and ".join(f"{size} of {part}" for size, part in read)),
+            (briefly, ", ".join(f"{size} {part}" for size, part in read)),
+        ):
+            lines.append((f"reads {what}: {times[0]:.2f} ms", computes))
 
     def paint(canvas: Canvas) -> Real:
         x = 10
+        lines, size = (briefly, 11) if canvas.narrow else (told, 12)
         unit = (canvas.width - 2 * x) / longest
         for nth, step in enumerate(steps):
             y = 20 + DOWN * nth
@@ -65,12 +70,10 @@ def decode_step(
                 canvas.text(right, y, f"waits for {waits[nth]}", size=12, anchor="end")
             y += 36 if canvas.narrow else 22
             for key, times, words in (
-                ("read", reading[nth], told[nth][0]),
-                ("compute", computing[nth], told[nth][1]),
+                ("read", reading[nth], lines[nth][0]),
+                ("compute", computing[nth], lines[nth][1]),
             ):
-                if canvas.narrow:
-                    words = words.replace(" of weights and ", " weights, ").replace(" of ", " ")
-                canvas.text(x, y, words, "quiet", size=11 if canvas.narrow else 12, anchor="start")
+                canvas.text(x, y, words, "quiet", size=size, anchor="start")
                 strip = canvas.strip(
                     *(f"{key} {nth}", x, y + 5, times.tolist(), list(PARTS.values())),
                     unit=unit,

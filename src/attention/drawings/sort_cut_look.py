@@ -84,13 +84,10 @@ def sort_cut_look(
                     rise = top - 12 - 0.14 * abs(begin - end)
                     bend = f"C{point(begin, rise)} {point(end, rise)} {point(end, top - 2)}"
                     canvas.path(f"M{point(begin, top - 2)}{bend}", "q stroke", stroke_width=2)
-                words = (
-                    f"{asks} looks at {listed(seen)}: its bucket, in its chunk and the one before"
-                )
-                if canvas.narrow:
-                    words = words.replace(", in", ":  in")
-                for line, part in enumerate(words.split(": ")):
-                    canvas.text(left, top + HIGH + 84 + 18 * line, part, "bold", anchor="start")
+                its = ["its bucket,", "in its chunk and the one before"]
+                lines = its if canvas.narrow else [" ".join(its)]
+                for nth, line in enumerate([f"{asks} looks at {listed(seen)}", *lines]):
+                    canvas.text(left, top + HIGH + 84 + 18 * nth, line, "bold", anchor="start")
             return top + HIGH + (132 if canvas.narrow else 114)
 
         return Drawing(paint, told(step, row), {"x": directions})

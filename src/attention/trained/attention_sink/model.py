@@ -5,6 +5,7 @@ from collections.abc import Callable
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from attention.dot_product import masked_softmax, scaled_scores
 from attention.masks import with_causal
@@ -63,10 +64,10 @@ class LearnedSink(nn.Module):
         """
         mask = with_causal(mask, q, k) if causal else mask
         scores = scaled_scores(q, k)
-        if mask is not None:
-            scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
         sink = self.sink[:, None, None].expand(*scores.shape[:-1], 1)
-        weights = masked_softmax(torch.cat((scores, sink), dim=-1), None)[..., :-1]
+        if mask is not None:  # which never hides the sink
+            mask = F.pad(mask.expand(*mask.shape[:-1], k.shape[-2]), (0, 1), value=True)
+        weights = masked_softmax(torch.cat((scores, sink), dim=-1), mask)[..., :-1]
         return weights @ v, weights
 
 
