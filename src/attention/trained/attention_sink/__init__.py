@@ -24,15 +24,21 @@ from attention.trained.attention_sink.evaluation import (
     weight_of_first,
     without_key,
 )
-from attention.trained.attention_sink.model import LAYERS, GatedLayer, LearnedSink, SinkModel
+from attention.trained.attention_sink.model import (
+    LAYERS,
+    STORED,
+    GatedLayer,
+    LearnedSink,
+    SinkModel,
+)
 from attention.trained.attention_sink.stored import WEIGHTS, load, measured, train_table
 from attention.trained.attention_sink.training import RECIPE, losses, train
 from attention.trained.task import Task
 
 TASK = Task(
     losses=losses,
-    models={layer: (lambda layer=layer: SinkModel(layer)) for layer in LAYERS},
-    recipes=dict.fromkeys(LAYERS, RECIPE),
+    models={layer: (lambda layer=layer: SinkModel(layer)) for layer in STORED},
+    recipes=dict.fromkeys(STORED, RECIPE),
     measure=measure,
     weights=WEIGHTS,
     besides=[train_table],

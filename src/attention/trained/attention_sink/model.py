@@ -129,6 +129,7 @@ LAYERS: dict[str, Callable[[], nn.Module]] = {
     "learned-sink": with_sink,
     "gated": gated,
 }
+STORED = ("plain", "learned-sink")  # whose weights the package brings
 
 
 class SinkModel(nn.Module):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from attention.trained import weight_files
 from attention.trained.attention_sink.evaluation import measure
-from attention.trained.attention_sink.model import LAYERS, SinkModel
+from attention.trained.attention_sink.model import LAYERS, STORED, SinkModel
 from attention.trained.attention_sink.training import train
 
 WEIGHTS = Path(__file__).parent / "weights"
@@ -16,17 +16,20 @@ def load(layer: str = "plain") -> SinkModel:
     """Load a trained model, in evaluation mode.
 
     Args:
-        layer: one of `LAYERS`.
+        layer: one of `STORED`.
 
     Raises:
         ValueError: no weights are stored for that kind of layer.
 
     Example:
         >>> from attention.trained.attention_sink import load
-        >>> load("gated").training
+        >>> load("learned-sink").training
         False
     """
-    require_stored(layer)
+    if layer not in STORED:
+        raise ValueError(
+            f"no weights are stored for layer={layer!r}; it can be {', '.join(STORED)}"
+        )
     return weight_files.load(lambda: SinkModel(layer), WEIGHTS / f"{layer}.safetensors")
 
 
@@ -38,15 +41,9 @@ def measured(layer: str = "plain") -> list[dict]:
         >>> all(max(one["weight_of_first"][1]) > 0.7 for one in measured("plain"))
         True
     """
-    require_stored(layer)
-    return weight_files.metadata(TABLE)[layer]
-
-
-def require_stored(layer: str) -> None:
     if layer not in LAYERS:
-        raise ValueError(
-            f"no weights are stored for layer={layer!r}; it can be {', '.join(LAYERS)}"
-        )
+        raise ValueError(f"layer must be one of {', '.join(LAYERS)}, got {layer!r}")
+    return weight_files.metadata(TABLE)[layer]
 
 
 def train_table(*, dry_run: bool) -> None:
