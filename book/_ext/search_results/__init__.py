@@ -31,15 +31,22 @@ class Section(NamedTuple):
 
 
 def sections_of(app: Sphinx, pagename: str) -> list[Section]:
-    """How often each section of a page says each word, as the index writes words."""
+    """How often each section of a page says each word, as the index writes words.
+
+    What a drawing has for readers that do not see it is no part of the text.
+    """
     language = app.builder.indexer.lang
+    page = app.env.get_doctree(pagename)
+    for form in list(page.findall(nodes.container)):
+        if form.get("mime_type") == "image/svg+xml":
+            form.parent.clear()
 
     def counted(parts: list[nodes.Node]) -> Counter:
         text = " ".join(part.astext() for part in parts)
         return Counter(map(language.stem, map(str.lower, language.split(text))))
 
     sections = []
-    for section in app.env.get_doctree(pagename).findall(nodes.section):
+    for section in page.findall(nodes.section):
         own = [child for child in section if not isinstance(child, nodes.section)]
         sections.append(Section(section["ids"][0], counted(own[:1]), counted(own)))
     return sections

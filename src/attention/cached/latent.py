@@ -375,8 +375,7 @@ class LatentAttention(nn.Module):
                 fit each other.
 
         Source:
-            github.com/huggingface/transformers, models/deepseek_v2/modeling_deepseek_v2.py, for the
-            names and the order of the rows.
+            models/deepseek_v2 of huggingface/transformers, for the names and the order of the rows.
         """
         require_size("n_heads", n_heads)
         compressed = isinstance(weights, Mapping) and "q_proj.weight" not in weights
