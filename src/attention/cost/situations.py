@@ -60,7 +60,7 @@ def load_situations(device: str = "cuda") -> Situations:
     """Load the stored runs of one machine.
 
     Args:
-        device: "cuda", one GPU in bfloat16.
+        device: "cuda", one GPU in bfloat16, or "cpu", eight threads in float32.
 
     Raises:
         ValueError: nothing is stored for that device.

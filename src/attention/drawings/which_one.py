@@ -1,4 +1,4 @@
-"""The end of Part III: four questions, and the mechanism that each answer leads to."""
+"""The end of Part III: five questions, and the mechanism that each answer leads to."""
 
 from numbers import Real
 from typing import NamedTuple
@@ -22,9 +22,9 @@ class Question(NamedTuple):
 
 QUESTIONS = (
     Question(
-        ("Are the texts short,", "n below 6 · d_model?"),
-        ("all pairs, in tiles,", "with few KV heads"),
-        (15, 16),
+        ("Is a whole text read,", "and nothing written?"),
+        ("all pairs, exact, in tiles,", "each head with its own keys"),
+        (16,),
     ),
     Question(
         ("Does the text", "never end?"),
@@ -32,13 +32,18 @@ QUESTIONS = (
         (17, 18),
     ),
     Question(
-        ("Are the near words and", "the gist enough?"),
+        ("Are all caches together", "smaller than the weights?"),
+        ("all pairs, few KV heads,", "in pages"),
+        (14, 15),
+    ),
+    Question(
+        ("May most layers forget,", "if a few see everything?"),
         ("windows or states, softmax", "over all in a few layers"),
         (17, 18),
     ),
     Question(
-        ("Is the cache too large,", "rather than too slow?"),
-        ("latent rows or few KV heads,", "in pages, in 8 bits"),
+        ("Is the cache too large", "for the memory?"),
+        ("latent rows, in pages,", "in 8 bits"),
         (14, 15),
     ),
 )
