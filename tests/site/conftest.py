@@ -7,6 +7,7 @@ A test that opens a page is left to `make everything` unless it is marked `quick
 `make test` opens the few that `FEW_PAGES` names.
 """
 
+import base64
 import functools
 import http.server
 import json
@@ -16,14 +17,16 @@ import sys
 import threading
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import urlsplit
 
+import nbformat
 import pytest
 from filelock import FileLock
 from playwright.sync_api import sync_playwright
 
 from tools.chromium import CHROMIUM_ARGUMENTS, find_chromium
-from tools.widget_state import WIDGET_VIEW
+from tools.widget_state import WIDGET_STATE, WIDGET_VIEW, reached, views
 
 ROOT = Path(__file__).resolve().parents[2]
 BOOK = Path(os.environ.get("BOOK", ROOT / "book"))
@@ -54,6 +57,19 @@ def explorer_cells():
         ]
         cells += [(path.stem, nth, source) for nth, source in enumerate(sources)]
     return cells
+
+
+@functools.cache
+def stored_views(stem):
+    """The view of each explorer of a page, in their order: its traits, as the chapter has them."""
+    notebook = nbformat.read(BOOK / f"{stem}.ipynb", as_version=4)
+    models = notebook.metadata.widgets[WIDGET_STATE]["state"]
+    found = []
+    for shown in views(notebook):
+        [model] = [m for m in map(models.get, reached(models, [shown])) if "frames" in m["state"]]
+        buffers = {b["path"][0]: base64.b64decode(b["data"]) for b in model["buffers"]}
+        found.append(SimpleNamespace(**model["state"] | buffers))
+    return found
 
 
 def pytest_generate_tests(metafunc):

@@ -7,6 +7,7 @@ import re
 import numpy as np
 
 import attention.explore
+from attention.explore.modules import bundle
 
 # Makes a view's module importable, with its functions in place of the widget around them, and two
 # more: the weights of a model out of the text of its bytes, and the bytes of doubles as text.
@@ -39,8 +40,7 @@ def view_of(name):
 @functools.cache
 def source_of(name):
     """The module of a view as the page has it, but for the widget around it."""
-    code = str(view_of(name)._esm)
-    code = re.sub(r"export default (explorer|painting)\(", "export default (", code)
+    code = re.sub(r"export default (explorer|painting)\(", "export default (", bundle(name))
     return code + "\nexport const { halves, unpacked, difference } = frames_js;"
 
 

@@ -1,6 +1,5 @@
 """Every explorer of every page: its controls work, and what is drawn is what torch computes."""
 
-import ast
 import json
 import re
 from contextlib import contextmanager
@@ -8,11 +7,9 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-import attention
-import attention.explore
 from attention import MultiHeadAttention
 from attention.explore.modules import HERE
-from tests.site.conftest import ROOT
+from tests.site.conftest import ROOT, explorer_cells, stored_views
 
 HOST = ROOT / "book" / "_ext" / "static_widgets" / "static" / "static_widgets"
 FRAMES_COMPARED = 40  # of one explorer at most, spread over all
@@ -142,35 +139,13 @@ def name_of(widget, control):
     return widget.locator(f"label[for='{control.get_attribute('id')}']").inner_text().strip()
 
 
-@pytest.fixture(scope="module")
-def fresh():
-    """Makes an explorer anew from the code of its cell; each is made once."""
-    made = {}
-
-    def make(source):
-        calls = [
-            node
-            for node in ast.walk(ast.parse(source))
-            if isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Name)
-            and node.func.id.endswith("_explorer")
-        ]
-        assert len(calls) == 1, f"the cell calls {len(calls)} explorers; let it call one:\n{source}"
-        call = ast.unparse(calls[0])
-        if call not in made:
-            made[call] = eval(call, vars(attention) | vars(attention.explore))
-        return made[call]
-
-    return make
-
-
 class Frames:
-    """The frames of an explorer that was made in this process, unpacked to arrays."""
+    """The frames of an explorer's view, unpacked to arrays."""
 
-    def __init__(self, explorer):
-        self.controls = explorer.view.controls
-        self._frames = explorer.view.frames
-        self._numbers = np.frombuffer(explorer.view.numbers, "<f4")
+    def __init__(self, view):
+        self.controls = view.controls
+        self._frames = view.frames
+        self._numbers = np.frombuffer(view.numbers, "<f4")
 
     def places(self):
         """Where the controls can stand, as indices: all places, or a sample with both ends.
@@ -380,11 +355,13 @@ def test_tables_hold_the_same_numbers(shown, explorer_cell):
         np.testing.assert_allclose(numbers, values[name], atol=0.00501, err_msg=name)
 
 
-def test_drawn_is_what_torch_computes(shown, explorer_cell, fresh):
+def test_drawn_is_what_torch_computes(shown, explorer_cell):
+    """The chapter stores what torch computes: tests/chapters/test_fresh.py runs it anew."""
     _, widget = shown
-    if "steps_explorer(" in explorer_cell[2]:
+    stem, nth, source = explorer_cell
+    if "steps_explorer(" in source:
         return  # made of drawings, which tests/unit/drawings reads back
-    frames = Frames(fresh(explorer_cell[2]))
+    frames = Frames(stored_views(stem)[nth])
     places = frames.places()
     put_to = map(frames.shown, places)
     for place, seen in zip(places, put(widget, *put_to), strict=True):
@@ -457,18 +434,12 @@ def compare(matrix, frame, where):
 
 
 @pytest.mark.parametrize("start", SIZED)
-def test_sizes_can_be_chosen_and_refused(explorer_stems, fresh, start):
+def test_sizes_can_be_chosen_and_refused(start):
     """A page has sliders for d_model and n_heads, and they reach a pair that is refused."""
-    sources = [
-        each
-        for stem, of_page in explorer_stems.items()
-        if stem.startswith(start)
-        for each in of_page
-        if "steps_explorer(" not in each  # made of drawings
-    ]
-    for source in sources:
-        frames = Frames(fresh(source))
+    [stem] = {stem for stem, *_ in explorer_cells() if stem.startswith(start)}
+    for view in stored_views(stem):
+        frames = Frames(view)
         labels = [frames.labels(place) for place in frames.places()]
         if any(int(at.get("d_model", 0)) % int(at.get("n_heads", 1)) for at in labels):
             return
-    pytest.fail(f"none of its {len(sources)} explorers has both sliders and a pair that is refused")
+    pytest.fail("none of its explorers has both sliders and a pair that is refused")

@@ -165,33 +165,32 @@ def check_page(widget, text, cells):
         assert may or weights[query * height + key] == 0
 
 
-@pytest.mark.parametrize("width", [1280, 360])
-def test_cells_are_switched_by_mouse_touch_and_keyboard(visit, site, width):
+@pytest.mark.parametrize(("width", "text"), [(1280, SENTENCE), (360, OWN)])
+def test_cells_are_switched_by_mouse_touch_and_keyboard(visit, site, width, text):
     with visit(f"{site}/05-masking.html", width=width, has_touch=True) as v:
         v.mount_all()
         widget = v.page.locator(".explorer-view:has([data-act='start again'])")
         readout = widget.locator(".readout")
-        for text in (SENTENCE, OWN):
-            widget.locator(".own input").fill(text)
-            check_page(widget, text, {})
-            widget.locator("[data-act='cell 2 1']").click()
-            assert readout.inner_text().startswith("Off: ")
-            check_page(widget, text, {"2 1": False})
-            widget.locator("[data-act='cell 8 10']").tap()
-            assert readout.inner_text().startswith("Off: ")
-            check_page(widget, text, {"2 1": False, "8 10": False})
-            widget.locator("[data-cursor]").focus()
-            for key in ("ArrowLeft", "Enter"):
-                v.page.keyboard.press(key)
-            check_page(widget, text, {"2 1": False, "8 10": False, "8 9": False})
-            v.page.keyboard.press("Space")
-            assert readout.inner_text().startswith("On: ")
-            check_page(widget, text, {"2 1": False, "8 10": False, "8 9": True})
-            for key in range(12):
-                if key not in (1,):
-                    widget.locator(f"[data-act='cell 2 {key}']").click()
-            assert "all their weights are 0: " in widget.locator(".note").first.inner_text()
-            check_page(widget, text, {"8 10": False} | {f"2 {key}": False for key in range(12)})
-            widget.locator("[data-act='start again']").click()
-            check_page(widget, text, {})
+        widget.locator(".own input").fill(text)
+        check_page(widget, text, {})
+        widget.locator("[data-act='cell 2 1']").click()
+        assert readout.inner_text().startswith("Off: ")
+        check_page(widget, text, {"2 1": False})
+        widget.locator("[data-act='cell 8 10']").tap()
+        assert readout.inner_text().startswith("Off: ")
+        check_page(widget, text, {"2 1": False, "8 10": False})
+        widget.locator("[data-cursor]").focus()
+        for key in ("ArrowLeft", "Enter"):
+            v.page.keyboard.press(key)
+        check_page(widget, text, {"2 1": False, "8 10": False, "8 9": False})
+        v.page.keyboard.press("Space")
+        assert readout.inner_text().startswith("On: ")
+        check_page(widget, text, {"2 1": False, "8 10": False, "8 9": True})
+        for key in range(12):
+            if key not in (1,):
+                widget.locator(f"[data-act='cell 2 {key}']").click()
+        assert "all their weights are 0: " in widget.locator(".note").first.inner_text()
+        check_page(widget, text, {"8 10": False} | {f"2 {key}": False for key in range(12)})
+        widget.locator("[data-act='start again']").click()
+        check_page(widget, text, {})
         v.assert_no_trouble()

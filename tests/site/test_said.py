@@ -344,7 +344,7 @@ def stored():
 def test_what_is_said_of_every_cell(blank, stored, name):
     made = stored.get(view_class(name)) or getattr(attention.explore, name)().view.get_state()
     view = SimpleNamespace(**made)
-    frames = Frames(SimpleNamespace(view=view))
+    frames = Frames(view)
     sizes = [len(control["options"]) for control in view.controls]
     traits = [control["name"] for control in view.controls]
     first = [int(getattr(view, trait)) for trait in traits]
