@@ -64,7 +64,8 @@ MODELS = {
         n_heads=32,
         n_kv_heads=32,
         d_key=128,
-        source="Touvron et al. 2023; huggingface.co/meta-llama/Llama-2-7b-hf, config.json",
+        source="Touvron et al. 2023 (Llama 2); huggingface.co/meta-llama/Llama-2-7b-hf, "
+        "config.json",
     ),
     # Its configuration says 71 for the heads of keys, and beside it that the attention is
     # multi-query, which counts.
@@ -80,7 +81,8 @@ MODELS = {
         n_heads=64,
         n_kv_heads=8,
         d_key=128,
-        source="Touvron et al. 2023; huggingface.co/meta-llama/Llama-2-70b-hf, config.json",
+        source="Touvron et al. 2023 (Llama 2); huggingface.co/meta-llama/Llama-2-70b-hf, "
+        "config.json",
     ),
     "Mistral 7B": CacheSizes(
         layers=32,
@@ -102,7 +104,8 @@ MODELS = {
         n_heads=128,
         n_kv_heads=0,
         d_key=128,
-        source="Liu et al. 2024, §3.1.2; github.com/deepseek-ai/DeepSeek-V3, config_236B.json",
+        source="Liu et al. 2024 (DeepSeek-V2), §3.1.2; github.com/deepseek-ai/DeepSeek-V3, "
+        "config_236B.json",
         d_latent=512,
         d_rotary=64,
     ),
@@ -125,8 +128,8 @@ def cache_bytes(model: CacheSizes, length: int = 1, *, bytes_per_number: int = 2
         ValueError, TypeError: for a length or bytes_per_number that is no whole number above 0.
 
     Source:
-        Shazeer 2019, §3, Ainslie et al. 2023, §2.2, and Liu et al. 2024, table 1, for what a layer
-        keeps; Jiang et al. 2023, §2, for the window.
+        Shazeer 2019, §3, Ainslie et al. 2023, §2.2, and Liu et al. 2024 (DeepSeek-V2), table 1,
+        for what a layer keeps; Jiang et al. 2023, §2, for the window.
 
     Example:
         >>> from attention.cost.caches import MODELS, cache_bytes

@@ -61,8 +61,8 @@ def decode_step_cost(model: CacheSizes, length: int, *, bytes_per_number: int = 
         ValueError, TypeError: for a length or bytes_per_number that is no whole number above 0.
 
     Source:
-        Shazeer 2019, for what a step reads, and why it is slow; Liu et al. 2024, §2.1.2 and
-        §2.1.3, for the absorbed form and its rotary key.
+        Shazeer 2019, for what a step reads, and why it is slow; Liu et al. 2024 (DeepSeek-V2),
+        §2.1.2 and §2.1.3, for the absorbed form and its rotary key.
 
     Example:
         >>> from attention.cost.caches import MODELS
@@ -109,7 +109,8 @@ class Processor(NamedTuple):
         """FLOPs a second at this intensity: the roofline.
 
         Source:
-            Williams, Waterman and Patterson 2009, "The Roofline Model".
+            Williams, Waterman and Patterson 2009, "Roofline: An Insightful Visual Performance Model
+            for Multicore Architectures".
 
         Example:
             >>> from attention.cost.decode import H100
