@@ -16,8 +16,9 @@ key of length 1 and β = 1 the state then answers k_t with v_t, and what is stor
 right angles to k_t stays as it was. What is stored under keys at other angles changes: the newest
 token is read exactly, at the price of older ones. Nothing is divided by a sum of weights.
 
-The papers write the state transposed, values in rows: S_t = S_{t-1} α_t (I - β_t k_t k_tᵀ) +
-β_t v_t k_tᵀ. Here it is (d_key, d_value), as in `linear_attention_step`.
+Gated DeltaNet's paper writes the state transposed, values in rows: S_t = S_{t-1} α_t (I - β_t k_t
+k_tᵀ) + β_t v_t k_tᵀ. Kimi Linear's (equation 1) has keys in rows as here: (d_key, d_value), as in
+`linear_attention_step`.
 """
 
 import math
