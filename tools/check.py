@@ -41,7 +41,9 @@ def cores(container: Path = CONTAINER) -> int:
     return count if quota == "max" else max(1, min(count, int(quota) // int(period)))
 
 
-ALL_CORES = ["-q", "-n", "auto"]  # as many workers as `main` tells pytest-xdist
+# As many workers as `main` tells pytest-xdist. Each begins with a run of neighbours, which share
+# what is made for them, and takes from the others when it has none left.
+ALL_CORES = ["-q", "-n", "auto", "--dist", "worksteal"]
 # A machine that stalls for a moment fails a test that waits for a browser, a server or a kernel: it
 # is tried once more. The summary counts it as rerun, and the step's output names it.
 ONCE_MORE = ["--reruns", "1", "-raR"]
