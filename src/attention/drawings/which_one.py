@@ -22,17 +22,17 @@ class Question(NamedTuple):
 
 QUESTIONS = (
     Question(
-        ("Is a whole text read,", "and nothing written?"),
-        ("all pairs, exact, in tiles,", "each head with its own keys"),
-        (16,),
-    ),
-    Question(
         ("Does the text", "never end?"),
         ("a window with sinks,", "or a state alone"),
         (17, 18),
     ),
     Question(
-        ("Are all caches together", "smaller than the weights?"),
+        ("Is it only read,", "and nothing written?"),
+        ("all pairs in tiles; far above", "6 · d_model, window, globals"),
+        (16, 17),
+    ),
+    Question(
+        ("Is it short, or the cache", "smaller than the weights?"),
         ("all pairs, few KV heads,", "in pages"),
         (14, 15),
     ),
@@ -42,12 +42,12 @@ QUESTIONS = (
         (17, 18),
     ),
     Question(
-        ("Is the cache too large", "for the memory?"),
+        ("With a narrow cache,", "is a step quick enough?"),
         ("latent rows, in pages,", "in 8 bits"),
         (14, 15),
     ),
 )
-LAST = Question((), ("a learned choice of the", "keys that each query reads"), (19,))
+LAST = Question((), ("the same, and a learned", "choice of what is read"), (19,))
 HIGH = 46  # of a box
 
 
