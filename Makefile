@@ -53,7 +53,7 @@ book: $(BUILT) ## build the pages into _build/html; a warning is an error
 test: $(INSTALLED) ## the checks to wait for, and what they leave out (ONLY="lint unit")
 	@$(BIN)/python -m tools.check $(ONLY)
 
-slow: book ## training from nothing, compiling, every chapter once more
+slow: book ## training from nothing, compiling
 	@$(BIN)/python -m tools.check slow
 
 pages: book ## every page and every explorer in Chromium, in every way

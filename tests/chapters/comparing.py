@@ -4,13 +4,61 @@ import base64
 import math
 
 import numpy as np
+from nbformat import NotebookNode
 
-from tools.widget_state import WIDGET_STATE
+from tools.widget_state import WIDGET_STATE, WIDGET_VIEW
 
 # One float32 rounds at 6e-8 of its size; the numbers shown are about 1, after a hundred additions.
 TOLERANCE = 1e-5
 # Stored pictures keep four digits, so the last one may fall either way.
 PICTURE_TOLERANCE = 1.5e-4
+# Traits that ipywidgets 7.7 and 8 do not share, and the versions of packages.
+OF_A_VERSION = {
+    "_model_module_version",
+    "_view_module_version",
+    "behavior",
+    "description_allow_html",
+    "description_tooltip",
+    "tabbable",
+    "tooltip",
+}
+
+
+def differences(stored: NotebookNode, fresh: NotebookNode) -> list[str]:
+    """Where two runs of a notebook differ, in explorers and pictures, a line for each place.
+
+    The runs may be of two versions of ipywidgets.
+    """
+    return [
+        *compare(outputs(stored), outputs(fresh), "explorer", TOLERANCE),
+        *compare(models(stored), models(fresh), "widget", TOLERANCE),
+        *compare(pictures(stored), pictures(fresh), "picture", PICTURE_TOLERANCE),
+    ]
+
+
+def outputs(notebook: NotebookNode) -> dict:
+    """What every cell with an explorer gives: the view, the picture, the line of text."""
+    return {
+        f"{cell.id}, output {position}": {
+            kind: "a picture" if kind == "image/png" else value
+            for kind, value in output.data.items()
+        }
+        for cell in notebook.cells
+        for position, output in enumerate(cell.get("outputs", []))
+        if WIDGET_VIEW in output.get("data", {})
+    }
+
+
+def models(notebook: NotebookNode) -> dict:
+    """The widgets without what tells ipywidgets 7 from 8, and one anywidget from another."""
+    return {
+        name: {
+            "state": {k: v for k, v in model["state"].items() if k not in OF_A_VERSION},
+            "buffers": model["buffers"],
+        }
+        for name, model in widgets(notebook).items()
+        if not name.partition(" ")[0].endswith("StyleModel")
+    }
 
 
 def widgets(notebook) -> dict:

@@ -2,9 +2,10 @@
 
 An environment gets Colab's packages (`colab.txt`), and torch as the lock has it. A copy of it, an
 empty folder with the published notebook, and a fork whose address leads git to a repository on this
-machine: so the chapter has to bring what it needs, as it has to in Colab. All chapters have the
-same first cell, which brings it: one of them runs in a copy as Colab has it, the others where that
-cell has run once, with the fork out of reach.
+machine: so the chapter has to bring what it needs, as it has to in Colab. What comes out is held
+against what the chapter stores, and what it takes has a limit. All chapters have the same first
+cell, which brings it: one of them runs in a copy as Colab has it, the others where that cell has
+run once, with the fork out of reach.
 """
 
 import json
@@ -22,11 +23,11 @@ import pytest
 from filelock import FileLock
 from nbformat import NotebookNode
 
-from tests.chapters.comparing import PICTURE_TOLERANCE, TOLERANCE, compare, pictures, widgets
+from tests.chapters.comparing import differences
+from tests.chapters.limits import Taken
 from tools.published_notebook import published_notebook
 from tools.refresh import chapters, fresh_copy
 from tools.repository import Repository
-from tools.widget_state import WIDGET_VIEW
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = Path(__file__).with_name("colab.txt")
@@ -35,16 +36,6 @@ BROUGHT = ("anywidget", "psygnal")
 ALONE = chapters()[1]  # the first with numbers; it is run where nothing has been fetched yet
 NOWHERE = "https://127.0.0.1:9"  # nothing listens there
 FORK = "https://github.com/someone/fork"
-# Traits that ipywidgets 7.7 and 8 do not share, and the versions of packages.
-OF_A_VERSION = {
-    "_model_module_version",
-    "_view_module_version",
-    "behavior",
-    "description_allow_html",
-    "description_tooltip",
-    "tabbable",
-    "tooltip",
-}
 
 
 @pytest.fixture(scope="session")
@@ -138,7 +129,9 @@ class Place:
         notebook["cells"][0]["metadata"]["tags"] += ["raises-exception"]
         return notebook
 
-    def run(self, notebook: dict, name: str, *, fork: str | None = None) -> NotebookNode:
+    def run(
+        self, notebook: dict, name: str, *, fork: str | None = None, taken: Taken | None = None
+    ) -> NotebookNode:
         """Run a notebook. ``fork``: where the fork's address leads, if not to this machine."""
         content = self.folder / "content" / name
         content.write_text(json.dumps(notebook), "utf-8")
@@ -156,7 +149,7 @@ class Place:
             patch.setenv("PIP_NO_CACHE_DIR", "1")  # a wheel of an earlier run would do for git
             patch.setenv("PYTHONPATH", str(self.colab / "modules"))
             patch.setenv("WIDGET_MANAGER", str(self.widget_manager))
-            return fresh_copy(content)
+            return fresh_copy(content, after_cell=taken and taken.look)
 
     def packages(self) -> dict[str, str]:
         """The version of everything that the environment holds."""
@@ -207,19 +200,18 @@ def used_place(colab, tmp_path_factory):
 
 
 def assert_as_stored(path, ran):
-    stored = nbformat.read(path, as_version=4)
-    found = [
-        *compare(outputs(stored), outputs(ran), "explorer", TOLERANCE),
-        *compare(models(stored), models(ran), "widget", TOLERANCE),
-        *compare(pictures(stored), pictures(ran), "picture", PICTURE_TOLERANCE),
-    ]
-    assert not found, "\n".join([*found[:20], f"{len(found)} in all"])
+    found = differences(nbformat.read(path, as_version=4), ran)
+    assert not found, "\n".join(
+        [f"{path.name} is stale; `make refresh` renews it:", *found[:20], f"{len(found)} in all"]
+    )
 
 
 def test_a_chapter_runs_from_the_published_notebook_alone(place):
     of_colab = place.packages()
-    ran = place.run(place.published(ALONE), ALONE.name)
+    taken = Taken()
+    ran = place.run(place.published(ALONE), ALONE.name, taken=taken)
     assert_as_stored(ALONE, ran)
+    taken.assert_allowed(ALONE)
     assert place.widget_manager.exists(), "Colab's widget manager is not switched on"
 
     assert place.origin() == (FORK, place.commit)
@@ -239,7 +231,10 @@ def test_every_other_chapter_needs_no_more_than_its_setup_cell_brings(path, used
     place, installed = used_place
     assert place.setup_cell(path)["cells"] == place.setup_cell(ALONE)["cells"]
     place.widget_manager.unlink(missing_ok=True)
-    assert_as_stored(path, place.run(place.published(path), path.name, fork=NOWHERE))
+    taken = Taken()
+    ran = place.run(place.published(path), path.name, fork=NOWHERE, taken=taken)
+    assert_as_stored(path, ran)
+    taken.assert_allowed(path)
     assert place.widget_manager.exists(), "Colab's widget manager is not switched on"
     assert place.packages() == installed
 
@@ -248,31 +243,6 @@ def test_without_a_network_one_sentence_says_what_to_do(place):
     path = chapters()[0]
     [said] = printed(place.run(place.setup_cell(path), path.name, fork=NOWHERE))
     assert re.fullmatch(rf"ImportError: [^.]* {FORK}@{place.commit}: [^.]*\.", said)
-
-
-def outputs(notebook: NotebookNode) -> dict:
-    """What every cell with an explorer gives: the view, the picture, the line of text."""
-    return {
-        f"{cell.id}, output {position}": {
-            kind: "a picture" if kind == "image/png" else value
-            for kind, value in output.data.items()
-        }
-        for cell in notebook.cells
-        for position, output in enumerate(cell.get("outputs", []))
-        if WIDGET_VIEW in output.get("data", {})
-    }
-
-
-def models(notebook: NotebookNode) -> dict:
-    """The widgets without what tells ipywidgets 7 from 8, and one anywidget from another."""
-    return {
-        name: {
-            "state": {k: v for k, v in model["state"].items() if k not in OF_A_VERSION},
-            "buffers": model["buffers"],
-        }
-        for name, model in widgets(notebook).items()
-        if not name.partition(" ")[0].endswith("StyleModel")
-    }
 
 
 def printed(notebook: NotebookNode) -> list[str]:
