@@ -5,11 +5,9 @@ The criterion was written before the run. **The delta rule recalls more of 64 pa
 the two standard deviations).** It is judged in each setting by itself.
 
 What is trained: two layers of each mechanism with a pair as one token, as in the other table of
-recall; the four rules with key and value as two tokens, the form in which the task was published,
-where a short convolution in every layer can join them; and four layers half as wide, of which none,
-one, two or all attend with softmax and the others are the gated delta rule. Of softmax and linear
-attention with two tokens the stored run holds the search alone: it was cut short before their five
-seeds.
+recall; the same with key and value as two tokens, the form in which the task was published, where a
+short convolution in every layer can join them; and four layers half as wide, of which none, one,
+two or all attend with softmax and the others are the gated delta rule.
 
 Each is trained at three learning rates with two seeds, at a fourth where the best of the three is
 at their end, and measured on sequences of a draw of their own. At the rate that did best there, on
@@ -36,7 +34,7 @@ from attention.trained.recall.data import LENGTHS, Pairs, draw_pairs, new_pairs
 from attention.trained.recall.evaluation import accuracy
 from attention.trained.recall.mechanisms import D_MODEL
 from attention.trained.recall.model import RecallModel
-from attention.trained.recall.stack import LAYERS, RULES, Stack, TokensApart
+from attention.trained.recall.stack import LAYERS, Stack, TokensApart
 from attention.trained.recall.training import losses
 
 STORED = Path(__file__).parent / "weights" / "fair.json"
@@ -73,7 +71,7 @@ HYBRIDS = {  # by how many of four layers attend with softmax
 GROUPS = {  # trained in this order, so that a run that is cut short lacks the last
     "one token": [Setting((name,) * 2) for name in LAYERS],
     "hybrids": [Setting(layers, d_model=D_MODEL // 2) for layers in HYBRIDS.values()],
-    "two tokens": [Setting((name,) * 2, convolution=True, apart=True) for name in RULES],
+    "two tokens": [Setting((name,) * 2, convolution=True, apart=True) for name in LAYERS],
 }
 
 Job = tuple[Setting, float, int]  # a learning rate and a seed

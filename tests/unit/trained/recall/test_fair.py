@@ -110,6 +110,8 @@ def test_what_the_comparison_says_of_its_criterion():
     spread = {name: torch.tensor(seeds).std() for name, seeds in apart.items()}
     gap = mean(apart["delta rule"]) - mean(apart["sum"])
     assert gap > max(spread["delta rule"], spread["sum"]), "holds against a sum in two tokens"
+    gap = mean(apart["delta rule"]) - mean(apart["linear"])
+    assert 0 < gap < spread["delta rule"], "but not against linear attention"
     assert abs(mean(joined["delta rule"]) - mean(joined["sum"])) < 0.01, "and not in one"
     assert mean(joined["delta rule"]) > mean(joined["linear"]) + 0.2
     assert min(apart["delta rule"]) < min(apart["sum"]) + 0.1, "one seed of the rule fell behind"
