@@ -32,7 +32,7 @@ QUESTIONS = (
         (16, 17),
     ),
     Question(
-        ("Is it short, or the cache", "smaller than the weights?"),
+        ("Is it short, or the cache", "less than the weights?"),
         ("all pairs, few KV heads,", "in pages"),
         (14, 15),
     ),
