@@ -23,10 +23,13 @@ from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
+import nbformat
 import pytest
+from nbformat import NotebookNode
 from playwright.sync_api import Browser, sync_playwright
 
 from tools.chromium import CHROMIUM_ARGUMENTS, find_chromium
+from tools.widget_state import WIDGET_VIEW
 
 BOOK = Path(__file__).resolve().parents[2] / "book"
 PATIENCE = 60  # seconds that anything may take on a busy machine
@@ -37,6 +40,22 @@ SETTINGS = {
 }
 # Where a client shows a notebook.
 PLACES = {"jupyterlab": "lab/tree/{}?reset&token={}", "notebook": "notebooks/{}?token={}"}
+
+# An explorer of theirs shows what other cells have made.
+WHOLE = (
+    "03-splitting-heads",
+    "04-scores-scaling-softmax",
+    "06-weighted-sums-and-merging",
+    "10-where-order-comes-from",
+    "13-the-whole-transformer",
+    "19-low-rank-and-by-content",
+)
+
+
+def explores(cell: NotebookNode) -> bool:
+    """Whether a cell is text, the setup, or shows an explorer: `test_colab.py` runs the others."""
+    shown = [output.get("data", {}) for output in cell.get("outputs", [])]
+    return cell.cell_type != "code" or cell.id == "setup" or any(WIDGET_VIEW in x for x in shown)
 
 
 @dataclass(frozen=True)
@@ -72,14 +91,20 @@ class Jupyter:
 
 @contextmanager
 def serve(program: str) -> Iterator[Jupyter]:
-    """Run `python -m jupyterlab` or `python -m notebook` over a copy of the book, until the end."""
+    """Run `python -m jupyterlab` or `python -m notebook` over a copy of the book, until the end.
+
+    Of most chapters the copy has the explorers and the text alone.
+    """
     # In /tmp: the path of a socket holds a hundred characters, and other such folders lie deep.
     folder = Path(tempfile.mkdtemp(prefix="jupyter-", dir="/tmp"))
     token = secrets.token_hex()
     for name in ("book", "config/labconfig"):
         (folder / name).mkdir(parents=True)
-    for notebook in BOOK.glob("*.ipynb"):
-        shutil.copy(notebook, folder / "book")
+    for path in BOOK.glob("*.ipynb"):
+        notebook = nbformat.read(path, as_version=4)
+        if path.stem not in WHOLE:
+            notebook.cells = [cell for cell in notebook.cells if explores(cell)]
+        nbformat.write(notebook, folder / "book" / path.name)
     overrides = folder / "config" / "labconfig" / "default_setting_overrides.json"
     overrides.write_text(json.dumps(SETTINGS), "utf-8")
     environment = {k: v for k, v in os.environ.items() if not k.startswith("JUPYTER")} | {
