@@ -35,8 +35,11 @@ class Taken:
         # Of the processor, which is what it takes on a machine that does nothing else.
         self.seconds = sum(psutil.Process(kernel).cpu_times()[:2])
 
+    def told(self, path: Path) -> str:
+        return f"{self.memory / 1e6:5.0f} MB {self.seconds:5.1f} s  {path.name}"
+
     def assert_allowed(self, path: Path) -> None:
-        taken = f"{self.memory / 1e6:5.0f} MB {self.seconds:5.1f} s  {path.name}"
+        taken = self.told(path)
         limit = SECONDS_TO_TRAIN if trains(path) else SECONDS
         if self.seconds >= limit:  # on the reference machine too?
             piece = time_of_piece()

@@ -206,10 +206,11 @@ def assert_as_stored(path, ran):
     )
 
 
-def test_a_chapter_runs_from_the_published_notebook_alone(place):
+def test_a_chapter_runs_from_the_published_notebook_alone(place, record_property):
     of_colab = place.packages()
     taken = Taken()
     ran = place.run(place.published(ALONE), ALONE.name, taken=taken)
+    record_property("taken", taken.told(ALONE))
     assert_as_stored(ALONE, ran)
     taken.assert_allowed(ALONE)
     assert place.widget_manager.exists(), "Colab's widget manager is not switched on"
@@ -226,13 +227,16 @@ def test_a_chapter_runs_from_the_published_notebook_alone(place):
 
 
 @pytest.mark.parametrize("path", [p for p in chapters() if p != ALONE], ids=lambda path: path.stem)
-def test_every_other_chapter_needs_no_more_than_its_setup_cell_brings(path, used_place):
+def test_every_other_chapter_needs_no_more_than_its_setup_cell_brings(
+    path, used_place, record_property
+):
     """That cell is the one of the chapter that is run alone, so it would bring the same again."""
     place, installed = used_place
     assert place.setup_cell(path)["cells"] == place.setup_cell(ALONE)["cells"]
     place.widget_manager.unlink(missing_ok=True)
     taken = Taken()
     ran = place.run(place.published(path), path.name, fork=NOWHERE, taken=taken)
+    record_property("taken", taken.told(path))
     assert_as_stored(path, ran)
     taken.assert_allowed(path)
     assert place.widget_manager.exists(), "Colab's widget manager is not switched on"

@@ -7,24 +7,21 @@ After a change that is wanted delete the explorer's text and run this test: it w
 and fails once. Read the diff.
 """
 
-import base64
 import json
 import re
 from decimal import ROUND_HALF_UP, Decimal
 from difflib import unified_diff
 from itertools import groupby
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import attention.explore
 from attention.explore.modules import HERE, bundle
-from tests.site.conftest import BOOK
+from tests.site.conftest import explorer_cells, stored_views
 from tests.site.in_page import text_of
 from tests.site.test_explorers import Frames
-from tools.widget_state import WIDGET_STATE
 
 SAID = Path(__file__).parent / "said"
 MINUS = "\N{MINUS SIGN}"
@@ -328,22 +325,15 @@ def view_class(name):
 
 @pytest.fixture(scope="module")
 def stored():
-    """The traits of every view that a chapter stores, by the class of the view."""
-    views = {}
-    for path in sorted(BOOK.glob("*.ipynb")):
-        widgets = json.loads(path.read_text("utf-8"))["metadata"].get("widgets", {})
-        for model in widgets.get(WIDGET_STATE, {}).get("state", {}).values():
-            if "frames" in model["state"]:
-                buffers = {b["path"][0]: base64.b64decode(b["data"]) for b in model["buffers"]}
-                views[model["state"]["_anywidget_id"]] = model["state"] | buffers
-    return views
+    """Every view that a page stores, by its class."""
+    pages = {stem for stem, *_ in explorer_cells()}
+    return {view._anywidget_id: view for stem in sorted(pages) for view in stored_views(stem)}
 
 
 @pytest.mark.quick
 @pytest.mark.parametrize("name", attention.explore.__all__)
 def test_what_is_said_of_every_cell(blank, stored, name):
-    made = stored.get(view_class(name)) or getattr(attention.explore, name)().view.get_state()
-    view = SimpleNamespace(**made)
+    view = stored.get(view_class(name)) or getattr(attention.explore, name)().view
     frames = Frames(view)
     sizes = [len(control["options"]) for control in view.controls]
     traits = [control["name"] for control in view.controls]
@@ -381,5 +371,5 @@ def test_chapters_store_the_code_that_is_tested(stored):
     for name in attention.explore.__all__:
         if view := stored.get(view_class(name)):
             stale = f"a chapter stores other code of {name}: `make refresh` renews it"
-            assert view["_esm"] == bundle(name.removesuffix("_explorer")), stale
-            assert view["_css"] == (HERE / "explorer.css").read_text("utf-8"), stale
+            assert view._esm == bundle(name.removesuffix("_explorer")), stale
+            assert view._css == (HERE / "explorer.css").read_text("utf-8"), stale
