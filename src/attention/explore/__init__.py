@@ -20,6 +20,7 @@ from attention.explore.pattern import pattern_explorer
 from attention.explore.positions import positions_explorer
 from attention.explore.projection import projection_explorer
 from attention.explore.scaling import scaling_explorer
+from attention.explore.situations import situations_explorer
 from attention.explore.splitting import splitting_explorer
 from attention.explore.steps import steps_explorer
 from attention.explore.tiles import tiles_explorer

@@ -1,0 +1,67 @@
+"""How quick each mechanism was, by situation, length of the text and machine: the stored runs."""
+
+import torch
+from ipywidgets import Dropdown, SelectionSlider
+from matplotlib.figure import Figure
+
+from attention.cost.situations import ALL_PAIRS, load_situations
+from attention.explore.explorer import Explorer, Frame, explorer
+from attention.plots import Picture
+
+SITUATIONS = ["training", "prefill", "decode"]
+MACHINES = {"GPU": "cuda", "processor": "cpu"}
+LENGTHS = [1024, 4096, 16384, 65536]
+
+
+def situations_explorer() -> Explorer:
+    """Explore how many times as quick as torch's kernel over all pairs each mechanism was.
+
+    Returns:
+        The explorer, with controls ``situation``, ``machine`` and ``n``, the number of tokens.
+    """
+    runs = {machine: load_situations(device) for machine, device in MACHINES.items()}
+
+    def frame(situation: str, machine: str, n: int) -> Frame:
+        run = runs[machine]
+        if n not in run.seconds[situation]:
+            raise ValueError(
+                f"{situation} with n={n:,} was not timed; choose at most "
+                f"{max(run.seconds[situation]):,}"
+            )
+        times = run.times_as_quick(situation, n)
+        del times[ALL_PAIRS]
+        every = {name for by_length in run.seconds.values() for name in by_length[1024]}
+        return {
+            "names": list(times),
+            "medians": torch.tensor([[each.median] for each in times.values()]),  # (mechanisms, 1)
+            "ranges": torch.tensor([each[1:] for each in times.values()]),  # (mechanisms, 2)
+            "untimed": sorted(every - {*times, ALL_PAIRS}),
+            "setting": run.setting,
+        }
+
+    def still(frame: Frame) -> Picture:
+        figure = Figure(figsize=(6, 3))
+        panel = figure.subplots()
+        medians, ranges = frame["medians"][:, 0], frame["ranges"]
+        panel.hlines(frame["names"], *ranges.T, color="#888888")
+        panel.plot(medians, frame["names"], "o", color="#1f5fbf")
+        panel.axvline(1, color="#888888", linestyle="--")
+        panel.set_xscale("log")
+        panel.set_xlabel("times as quick as all pairs in torch’s kernel")
+        panel.invert_yaxis()
+        panel.spines[["top", "right"]].set_visible(False)
+        figure.tight_layout()
+        alt = (
+            "Times as quick as all pairs, prefill of 65,536 tokens on a GPU, a dot for each "
+            "mechanism on a scale of powers of ten. The window is quicker than all pairs, few KV "
+            "heads and the strided pattern are about as quick, LSH takes some three times as long, "
+            "linear attention and the delta rule over twenty times."
+        )
+        return Picture(figure, alt, {"times as quick": frame["medians"]})
+
+    controls = {
+        "situation": Dropdown(options=SITUATIONS, value="prefill", description="situation"),
+        "machine": Dropdown(options=list(MACHINES), value="GPU", description="machine"),
+        "n": SelectionSlider(options=LENGTHS, value=65536, description="n"),
+    }
+    return explorer("situations", "Three situations, timed", controls, frame, still, reads=None)
