@@ -24,7 +24,7 @@ export default explorer({
         "left of the dashes slower, right of them quicker",
         dots(frame, Math.min(available, 640)),
       )],
-      `${frame.setting}. The line behind a dot reaches from the least to the largest of the runs.` +
+      `${frame.measured}. The line behind a dot reaches from the least to the largest of the runs.` +
         left,
     );
   },
@@ -53,13 +53,13 @@ function dots({ names, medians, ranges }, width) {
   });
   return svg(
     { class: "curve", "data-name": "medians", width, height: bottom + 24 },
-    path("grid", POWERS.filter(Boolean).map((power) => `M${x(10 ** power)} 0V${bottom}`)),
-    path("now", `M${x(1)} 0V${bottom}`),
     names.map((name, r) => {
       const [value, y] = [medians.data[r], r * PITCH + 27];
       const [least, most] = ranges.at(r).data;
       return [
         text("start", left, y - 13, name),
+        // Beside the dot alone: a line from top to bottom would run through the names.
+        POWERS.map((power) => path(power ? "grid" : "now", `M${x(10 ** power)} ${y - 9}v18`)),
         path("loss", `M${x(least)} ${y}H${x(most)}`),
         element("circle", { class: "here", cx: x(value), cy: y, r: 5 }),
         text("value start", right + 8, y + 4, times(value)),
