@@ -29,10 +29,9 @@ export default explorer({
     );
   },
 
-  describe({ r, value }, { names, ranges }) {
-    const [least, most] = ranges.at(r).data;
+  describe({ r, value }, { names, least, most }) {
     return `${names[r]}: ${times(value)} times as quick as all pairs, ` +
-      `from ${times(least)} to ${times(most)} in the runs.`;
+      `from ${times(least.data[r])} to ${times(most.data[r])} in the runs.`;
   },
 });
 
@@ -43,24 +42,24 @@ function times(value) {
   return number(value, value < 0.1 ? 3 : value < 99.5 ? 2 : 0);
 }
 
-function dots({ names, medians, ranges }, width) {
+function dots({ names, medians, least, most }, width) {
   const [left, right] = [8, width - 64];
   const bottom = names.length * PITCH + 4;
   const x = (value) => tenth(left + (Math.log10(value) / REACH + 1) / 2 * (right - left));
   record({
     ...{ name: "medians", tensor: medians, rows: names, columns: ["times as quick"] },
-    ...{ keys: names.map(() => undefined), left: 0, top: 0, size: width, high: PITCH },
+    ...{ largest: medians.largest, keys: names.map(() => undefined) },
+    ...{ left: 0, top: 0, size: width, high: PITCH },
   });
   return svg(
     { class: "curve", "data-name": "medians", width, height: bottom + 24 },
     names.map((name, r) => {
       const [value, y] = [medians.data[r], r * PITCH + 27];
-      const [least, most] = ranges.at(r).data;
       return [
         text("start", left, y - 13, name),
         // Beside the dot alone: a line from top to bottom would run through the names.
         POWERS.map((power) => path(power ? "grid" : "now", `M${x(10 ** power)} ${y - 9}v18`)),
-        path("loss", `M${x(least)} ${y}H${x(most)}`),
+        path("loss", `M${x(least.data[r])} ${y}H${x(most.data[r])}`),
         element("circle", { class: "here", cx: x(value), cy: y, r: 5 }),
         text("value start", right + 8, y + 4, times(value)),
       ];

@@ -33,8 +33,10 @@ def situations_explorer() -> Explorer:
         every = {name for by_length in run.seconds.values() for name in by_length[1024]}
         return {
             "names": list(times),
-            "medians": torch.tensor([[each.median] for each in times.values()]),  # (mechanisms, 1)
-            "ranges": torch.tensor([each[1:] for each in times.values()]),  # (mechanisms, 2)
+            # (mechanisms, 1) each
+            "medians": torch.tensor([[each.median] for each in times.values()]),
+            "least": torch.tensor([[each.least] for each in times.values()]),
+            "most": torch.tensor([[each.most] for each in times.values()]),
             "untimed": sorted(every - {*times, ALL_PAIRS}),
             "measured": run.setting,
         }
@@ -42,8 +44,8 @@ def situations_explorer() -> Explorer:
     def still(frame: Frame) -> Picture:
         figure = Figure(figsize=(6, 3))
         panel = figure.subplots()
-        medians, ranges = frame["medians"][:, 0], frame["ranges"]
-        panel.hlines(frame["names"], *ranges.T, color="#888888")
+        medians, least, most = (frame[name][:, 0] for name in ("medians", "least", "most"))
+        panel.hlines(frame["names"], least, most, color="#888888")
         panel.plot(medians, frame["names"], "o", color="#1f5fbf")
         panel.axvline(1, color="#888888", linestyle="--")
         panel.set_xscale("log")
