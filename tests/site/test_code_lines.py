@@ -82,6 +82,24 @@ PRINTED = """
 """
 
 
+# The code under a copy button, of which each block has one.
+COVERED = """
+() => {
+  for (const fold of document.querySelectorAll("article details")) fold.open = true;
+  const buttons = [...document.querySelectorAll("article button.copybtn")].filter(
+    button => button.checkVisibility());
+  return [buttons.length, buttons.flatMap(button => {
+    const here = button.getBoundingClientRect();
+    const range = document.createRange();
+    range.selectNodeContents(button.parentElement.querySelector("pre"));
+    const over = [...range.getClientRects()].filter(({left, right, top, bottom}) =>
+      left < here.right && here.left < right && top < here.bottom && here.top < bottom);
+    return over.length ? [button.parentElement.textContent] : [];
+  })];
+}
+"""
+
+
 def written(page_name):
     """The code of the chapter's cells."""
     notebook = json.loads((BOOK / page_name).with_suffix(".ipynb").read_text("utf-8"))
@@ -111,6 +129,15 @@ def test_the_button_copies_the_code_of_a_cell(visit, site, html_folder):
             cell.locator("button.copybtn").click()
             copied.append(v.page.evaluate("navigator.clipboard.readText()"))
         assert len(set(copied)) == 5 and set(copied) <= set(written(page.name))
+
+
+def test_on_a_touch_screen_no_button_lies_over_code(visit, site, html_folder):
+    """Where nothing hovers the buttons are always there."""
+    [page] = html_folder.glob("03-*.html")
+    options = {"width": PHONE, "is_mobile": True, "has_touch": True}
+    with visit(f"{site}/{page.name}", **options) as v:
+        buttons, covered = v.page.evaluate(COVERED)
+    assert buttons > 10 and not covered
 
 
 def test_printed_tables_fit_a_phone_in_letters_as_large_as_can_be(visit, site, html_folder):

@@ -1,4 +1,4 @@
-"""The end of Part III: five questions, and the mechanism that each answer leads to."""
+"""The end of Part III: six questions, and the mechanism that each answer leads to."""
 
 from numbers import Real
 from typing import NamedTuple
@@ -22,28 +22,33 @@ class Question(NamedTuple):
 
 QUESTIONS = (
     Question(
-        ("Does the text", "never end?"),
-        ("a window with sinks,", "or a state alone"),
-        (17, 18),
-    ),
-    Question(
         ("Is it only read,", "and nothing written?"),
-        ("all pairs in tiles; far above", "6 · d_model, window, globals"),
+        ("all pairs in tiles; where", "pairs prevail, a window"),
         (16, 17),
     ),
     Question(
-        ("Is it short, or the cache", "less than the weights?"),
-        ("all pairs, few KV heads,", "in pages"),
-        (14, 15),
+        ("Must the model stay", "as it was trained?"),
+        ("pages, prefixes, 8 bits;", "without end, window, sinks"),
+        (14, 17),
     ),
     Question(
-        ("May most layers forget,", "if a few see everything?"),
-        ("windows or states, softmax", "over all in a few layers"),
+        ("Does the text", "never end?"),
+        ("a window with sinks, the", "delta rule, or both in turn"),
         (17, 18),
     ),
     Question(
-        ("With a narrow cache,", "is a step quick enough?"),
-        ("latent rows, in pages,", "in 8 bits"),
+        ("Does it fit into memory,", "and is a step in time?"),
+        ("all pairs, few KV heads,", "pages and 8 bits"),
+        (14, 15),
+    ),
+    Question(
+        ("Is a look-up in a few", "of the layers enough?"),
+        ("windows or states, softmax", "over all in those few"),
+        (17, 18),
+    ),
+    Question(
+        ("With a narrow cache,", "is each step in time?"),
+        ("latent rows, in pages,", "in few bits"),
         (14, 15),
     ),
 )
