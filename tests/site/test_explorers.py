@@ -56,6 +56,7 @@ READ_FRAMES = """
     const [height, width] = tensor.shape;
     const paths = [...svg.querySelectorAll("path.cells")];
     const bars = [...svg.querySelectorAll("rect")];
+    const dots = [...svg.querySelectorAll("circle")];
     const lines = [...svg.querySelectorAll("text.digits, text.value")].map(
       text => text.textContent);
     return Array.from(tensor.data, (value, i) => {
@@ -69,6 +70,7 @@ READ_FRAMES = """
         kind: painted?.classList[painted.classList.length - 1] ?? null,
         opacity: painted ? +painted.getAttribute("fill-opacity") : 0,
         bar: bars[r] ? +bars[r].getAttribute("width") : null,
+        dot: dots[r] ? +dots[r].getAttribute("cx") : null,
         text: (lines[r] ?? "").slice(c * slot, (c + 1) * slot).trim(),
       };
     });
@@ -412,6 +414,7 @@ def compare(matrix, frame, where):
     np.testing.assert_allclose(drawn, expected, rtol=1e-5, atol=1e-6, err_msg=where)
 
     are_bars = any(cell["bar"] is not None for cell in cells)
+    are_dots = all(cell["dot"] is not None for cell in cells)
     for cell in cells:
         if cell["kind"] not in ("plus", "minus", None):
             continue
@@ -419,7 +422,7 @@ def compare(matrix, frame, where):
         message = f"{where}: {number} is drawn as {cell}"
         assert cell["kind"] in ("minus" if number < 0 else "plus", None), message
         share = min(1.0, abs(number) / matrix["largest"]) if matrix["largest"] else 0.0
-        if not are_bars and np.isfinite(number):  # a forbidden score is struck out
+        if not (are_bars or are_dots) and np.isfinite(number):  # a forbidden score is struck out
             assert abs(cell["opacity"] - FULL_COLOUR * share) < HALF_A_SHADE, message
         digits = cell["text"].replace("\N{MINUS SIGN}", "-")
         if re.fullmatch(r"-?\d*\.?\d+", digits):
@@ -431,6 +434,12 @@ def compare(matrix, frame, where):
         longest = max(cell["bar"] for cell in cells)
         for cell, share in zip(cells, shares, strict=True):
             assert abs(cell["bar"] - max(1, longest * share / max(shares))) < 0.2, where
+    if are_dots:  # on a scale of powers, where steps are in proportion to the logarithms'
+        powers = np.log([float(cell["value"]) for cell in cells])
+        places = np.array([cell["dot"] for cell in cells])
+        scale = np.polyfit(powers, places, 1)
+        np.testing.assert_allclose(places, np.polyval(scale, powers), atol=0.2, err_msg=where)
+        assert scale[0] > 0, where
 
 
 @pytest.mark.parametrize("start", SIZED)
