@@ -45,6 +45,7 @@ def page_names():
     return sorted(names, key=lambda name: name != "index.html")
 
 
+@functools.cache  # every test function of these folders is asked which it takes
 def explorer_cells():
     """Every explorer: (page without its ending, place on the page, source of its cell)."""
     cells = []

@@ -85,40 +85,43 @@ def draw_clauses(rng: random.Random) -> Clauses:
     """
     tokens: list[str] = []
     verbs: list[Verb] = []
-
-    def add_noun() -> int:
-        words = [rng.choice(ADJECTIVES)] if rng.random() < 0.4 else []
-        words.append(rng.choice((*NOUNS, Vocabulary.unk)))
-        tokens.extend([rng.choice(("the", "an" if words[0][0] in "aeiou" else "a")), *words])
-        return len(tokens) - 1
-
-    def add_verb(*, passive: bool) -> int:
-        verb = rng.choice(list(VERBS))
-        tokens.extend(["was", VERBS[verb], "by"] if passive else [verb])
-        return len(tokens) - 1 - passive
-
-    def add_noun_with_clause() -> int:
-        noun = add_noun()
-        if rng.random() < 0.5:
-            tokens.append("that")
-            kind = rng.choice(CLAUSES)
-            if kind == "object":
-                other = add_noun()
-                place = add_verb(passive=False)
-            else:
-                place = add_verb(passive=kind == "passive")
-                other = add_noun()
-            who, whom = (noun, other) if kind == "subject" else (other, noun)
-            verbs.append(Verb(place, who, whom, kind))
-        return noun
-
-    first = add_noun_with_clause()
+    first = add_noun_with_clause(rng, tokens, verbs)
     passive = rng.random() < 0.5
-    place = add_verb(passive=passive)
-    second = add_noun_with_clause()
+    place = add_verb(rng, tokens, passive=passive)
+    second = add_noun_with_clause(rng, tokens, verbs)
     who, whom = (second, first) if passive else (first, second)
     verbs.append(Verb(place, who, whom, MAIN))
     return Clauses(tokens, sorted(verbs))
+
+
+def add_noun(rng: random.Random, tokens: list[str]) -> int:
+    """Draw a noun with its article, write them behind the tokens and return the noun's place."""
+    words = [rng.choice(ADJECTIVES)] if rng.random() < 0.4 else []
+    words.append(rng.choice((*NOUNS, Vocabulary.unk)))
+    tokens.extend([rng.choice(("the", "an" if words[0][0] in "aeiou" else "a")), *words])
+    return len(tokens) - 1
+
+
+def add_verb(rng: random.Random, tokens: list[str], *, passive: bool) -> int:
+    verb = rng.choice(list(VERBS))
+    tokens.extend(["was", VERBS[verb], "by"] if passive else [verb])
+    return len(tokens) - 1 - passive
+
+
+def add_noun_with_clause(rng: random.Random, tokens: list[str], verbs: list[Verb]) -> int:
+    noun = add_noun(rng, tokens)
+    if rng.random() < 0.5:
+        tokens.append("that")
+        kind = rng.choice(CLAUSES)
+        if kind == "object":
+            other = add_noun(rng, tokens)
+            place = add_verb(rng, tokens, passive=False)
+        else:
+            place = add_verb(rng, tokens, passive=kind == "passive")
+            other = add_noun(rng, tokens)
+        who, whom = (noun, other) if kind == "subject" else (other, noun)
+        verbs.append(Verb(place, who, whom, kind))
+    return noun
 
 
 def encode_clauses(sentences: list[Clauses]) -> ClauseBatch:

@@ -106,20 +106,11 @@ class Batch(NamedTuple):
 
 def draw_clause(rng: random.Random, *, passive: bool, places: bool) -> Sentence:
     """Draw one clause, as a sentence without an end: see `draw_sentence` for the arguments."""
-
-    def noun_phrase() -> tuple[list[str], int]:
-        adjective = [rng.choice(ADJECTIVES)] if rng.random() < 0.4 else []
-        words = [*adjective, rng.choice((*NOUNS, Vocabulary.unk))]
-        words = [rng.choice(("the", "an" if words[0][0] in "aeiou" else "a")), *words]
-        noun = len(words) - 1
-        if places and rng.random() < 0.25:
-            words += ["near", "the", rng.choice(PLACES)]
-        return words, noun
-
     if rng.random() < 0.08:
         words = [rng.choice(PLURALS), rng.choice(ALONE), "at", rng.choice(TIMES)]
         return Sentence(words, [Verb(1, who=0, whom=None)])
-    (first, first_noun), (second, second_noun) = noun_phrase(), noun_phrase()
+    first, first_noun = draw_noun_phrase(rng, places=places)
+    second, second_noun = draw_noun_phrase(rng, places=places)
     verb = rng.choice(list(VERBS))
     if passive and rng.random() < 0.5:
         words = [*first, "was", VERBS[verb], "by"]
@@ -128,6 +119,17 @@ def draw_clause(rng: random.Random, *, passive: bool, places: bool) -> Sentence:
     words = [*first, verb]
     answers = Verb(len(first), who=first_noun, whom=len(words) + second_noun)
     return Sentence([*words, *second], [answers])
+
+
+def draw_noun_phrase(rng: random.Random, *, places: bool) -> tuple[list[str], int]:
+    """Draw a noun and what stands around it; the number is the noun's place in these words."""
+    adjective = [rng.choice(ADJECTIVES)] if rng.random() < 0.4 else []
+    words = [*adjective, rng.choice((*NOUNS, Vocabulary.unk))]
+    words = [rng.choice(("the", "an" if words[0][0] in "aeiou" else "a")), *words]
+    noun = len(words) - 1
+    if places and rng.random() < 0.25:
+        words += ["near", "the", rng.choice(PLACES)]
+    return words, noun
 
 
 def draw_sentence(rng: random.Random, *, passive: bool, places: bool) -> Sentence:
