@@ -27,19 +27,19 @@ QUESTIONS = (
         (16, 17),
     ),
     Question(
-        ("Must the model stay", "as it was trained?"),
-        ("pages, prefixes, 8 bits;", "without end, window, sinks"),
-        (14, 17),
-    ),
-    Question(
         ("Does the text", "never end?"),
         ("a window with sinks, the", "delta rule, or both in turn"),
         (17, 18),
     ),
     Question(
         ("Does it fit into memory,", "and is a step in time?"),
-        ("all pairs, few KV heads,", "pages and 8 bits"),
+        ("all pairs, few KV heads,", "pages, prefixes, 8 bits"),
         (14, 15),
+    ),
+    Question(
+        ("Must the model stay", "as it was trained?"),
+        ("fewer bits, fewer texts,", "or a window, which forgets"),
+        (14, 17),
     ),
     Question(
         ("Is a look-up in a few", "of the layers enough?"),

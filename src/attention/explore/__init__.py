@@ -6,7 +6,6 @@ from attention.explore.be_the_head import be_the_head_explorer
 from attention.explore.break_it import break_it_explorer
 from attention.explore.buckets import buckets_explorer
 from attention.explore.cache import cache_explorer
-from attention.explore.claims import claims_explorer
 from attention.explore.cost import cost_explorer
 from attention.explore.embedding import embedding_explorer
 from attention.explore.features import features_explorer
