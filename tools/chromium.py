@@ -18,6 +18,10 @@ CHROMIUM_ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+    # The popups of an address bar that nobody sees: Chromium 156 makes them for every page, at half
+    # of its processor time. Then some of what Playwright turns off: the last list holds.
+    "--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup,"
+    "HttpsUpgrades,PaintHolding,LensOverlay,MediaRouter,DestroyProfileOnBrowserClose",
 ]
 
 HOW_TO_GET_IT = (
