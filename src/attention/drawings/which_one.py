@@ -23,7 +23,7 @@ class Question(NamedTuple):
 QUESTIONS = (
     Question(
         ("Is it only read,", "and nothing written?"),
-        ("all pairs in tiles; where", "pairs prevail, a window"),
+        ("all pairs in tiles; far above", "6 · d_model try a window"),
         (16, 17),
     ),
     Question(
@@ -32,7 +32,7 @@ QUESTIONS = (
         (17, 18),
     ),
     Question(
-        ("Does it fit into memory,", "and is a step in time?"),
+        ("Do all texts fit, and are", "prompt and step in time?"),
         ("all pairs, few KV heads,", "pages, prefixes, 8 bits"),
         (14, 15),
     ),
