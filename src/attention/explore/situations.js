@@ -24,7 +24,7 @@ export default explorer({
         "left of the dashes slower, right of them quicker",
         dots(frame, Math.min(available, 640)),
       )],
-      `${frame.measured}. The line behind a dot reaches from the least to the largest of the runs.` +
+      `${frame.measured}. The line behind a dot reaches from the least to the most of the runs.` +
         left,
     );
   },
