@@ -31,8 +31,6 @@ MEANT = {
     "kv_heads": "15-fewer-keys-and-values",
     "softmax over the wrong axis": "04-scores-scaling-softmax",
     "how to cite": "bibliography",
-    "how to run": "index",
-    "run a chapter": "index",
     "choosing a mechanism": "20-claims-tested",
 }
 RESULTS = """
