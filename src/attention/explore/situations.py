@@ -20,6 +20,8 @@ def situations_explorer() -> Explorer:
         The explorer, with controls ``situation``, ``machine`` and ``n``, the number of tokens.
     """
     runs = {machine: load_situations(device) for machine, device in MACHINES.items()}
+    timed = [times for run in runs.values() for of in run.seconds.values() for times in of.values()]
+    every = set().union(*timed)
 
     def frame(situation: str, machine: str, n: int) -> Frame:
         run = runs[machine]
@@ -30,7 +32,6 @@ def situations_explorer() -> Explorer:
             )
         times = run.times_as_quick(situation, n)
         del times[ALL_PAIRS]
-        every = {name for by_length in run.seconds.values() for name in by_length[1024]}
         return {
             "names": list(times),
             # (mechanisms, 1) each
