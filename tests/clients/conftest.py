@@ -41,15 +41,7 @@ SETTINGS = {
 # Where a client shows a notebook.
 PLACES = {"jupyterlab": "lab/tree/{}?reset&token={}", "notebook": "notebooks/{}?token={}"}
 
-# An explorer of theirs shows what other cells have made.
-WHOLE = (
-    "03-splitting-heads",
-    "04-scores-scaling-softmax",
-    "06-weighted-sums-and-merging",
-    "10-where-order-comes-from",
-    "13-the-whole-transformer",
-    "19-low-rank-and-by-content",
-)
+WHOLE = "06-weighted-sums-and-merging"  # an explorer of it shows what other cells have made
 
 
 def explores(cell: NotebookNode) -> bool:
@@ -93,7 +85,7 @@ class Jupyter:
 def serve(program: str) -> Iterator[Jupyter]:
     """Run `python -m jupyterlab` or `python -m notebook` over a copy of the book, until the end.
 
-    Of most chapters the copy has the explorers and the text alone.
+    Of all chapters but WHOLE the copy has the explorers and the text alone.
     """
     # In /tmp: the path of a socket holds a hundred characters, and other such folders lie deep.
     folder = Path(tempfile.mkdtemp(prefix="jupyter-", dir="/tmp"))
@@ -102,7 +94,7 @@ def serve(program: str) -> Iterator[Jupyter]:
         (folder / name).mkdir(parents=True)
     for path in BOOK.glob("*.ipynb"):
         notebook = nbformat.read(path, as_version=4)
-        if path.stem not in WHOLE:
+        if path.stem != WHOLE:
             notebook.cells = [cell for cell in notebook.cells if explores(cell)]
         nbformat.write(notebook, folder / "book" / path.name)
     overrides = folder / "config" / "labconfig" / "default_setting_overrides.json"

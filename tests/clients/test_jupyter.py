@@ -17,16 +17,26 @@ import pytest
 from nbformat.sign import NotebookNotary
 from playwright.sync_api import expect
 
+from tests.clients.conftest import BOOK
 from tools.refresh import chapters
 from tools.widget_state import WIDGET_STATE, reached, views
 
 PATIENCE = 60  # seconds that anything may take on a busy machine
 RUN = 240  # and a whole chapter: where it trains a model, it may take 60 s of a processor
 
-LAB = [("jupyterlab", path.stem) for path in chapters()]
-# Between them these have every kind of control.
-NOTEBOOK = [("notebook", "02-projecting-to-q-k-v"), ("notebook", "05-masking")]
-SAVED = [("jupyterlab", "02-projecting-to-q-k-v"), ("notebook", "03-splitting-heads")]
+# Two chapters of each part: between them they have every kind of explorer. The page of every chapter
+# is tried in `tests/site`, and every cell of it in `test_colab.py`.
+LAB = (
+    "02-projecting-to-q-k-v",
+    "06-weighted-sums-and-merging",
+    "09-before-transformers",
+    "12-two-layers-together",
+    "16-exact-in-tiles",
+    "20-claims-tested",
+)
+EVERY_CONTROL = "01-from-tokens-to-vectors"
+LIVE = [*(("jupyterlab", stem) for stem in LAB), ("notebook", EVERY_CONTROL)]
+SAVED = [("jupyterlab", "20-claims-tested"), ("notebook", EVERY_CONTROL)]
 
 # What an explorer shows. As one string: Playwright would look at every value of a nested answer.
 READ = """
@@ -329,7 +339,24 @@ def stop_kernel(page, jupyter):
     eventually(none_left)
 
 
-@pytest.mark.parametrize(("program", "stem"), LAB + NOTEBOOK)
+def kinds(stems):
+    """What the explorers of chapters are made of: widgets, what they read, numbers or a drawing."""
+    found = set()
+    for stem in stems:
+        notebook = nbformat.read(BOOK / f"{stem}.ipynb", as_version=4)
+        models = notebook.metadata.widgets[WIDGET_STATE]["state"]
+        found |= {models[m]["model_name"] for m in reached(models, views(notebook))}
+        for explorer in stored_explorers(notebook):
+            frame = explorer.frame(explorer.start)
+            found |= {("reads", (explorer.reads or {}).get("kind")), ("drawing", "alt" in frame)}
+    return found
+
+
+def test_the_chapters_that_are_tried_have_every_kind_of_explorer():
+    assert kinds(LAB) == kinds(path.stem for path in chapters())
+
+
+@pytest.mark.parametrize(("program", "stem"), LIVE)
 def test_sliders_are_live_before_and_after_the_kernel_stops(jupyter, opened, stem):
     with opened(f"{stem}.ipynb") as (page, explorers):
         choose(page, "Run", "Run All Cells")

@@ -1,6 +1,7 @@
 """The summary at the end of `make test` can be trusted, and no test is in no step."""
 
 import os
+import re
 import subprocess
 import sys
 from collections import defaultdict
@@ -98,6 +99,32 @@ def test_every_test_is_in_one_step():
     assert len(lines) > 9000
     found = {test: sum(takes(s, Path(path), marks) for s in steps) for test, path, *marks in lines}
     assert {test: times for test, times in found.items() if times != 1} == {}
+
+
+GROUP = """
+import pytest
+
+@pytest.mark.parametrize("n", range(8))
+@pytest.mark.xdist_group("one")
+def test(n):
+    pass
+"""
+
+
+def test_what_is_one_group_stays_with_one_worker(tmp_path):
+    """pytest-xdist says nothing where it loses the groups, and each worker grades all classes."""
+    (tmp_path / "test_group.py").write_text(GROUP, "utf-8")
+    _, _, _, tests, *options = STEPS["assignments"]
+    assert tests == "tests/assignments"
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, "-vv"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTEST_XDIST_AUTO_NUM_WORKERS": "2"},
+        capture_output=True,
+        text=True,
+    )
+    workers = re.findall(r"^\[(gw\d)\].*PASSED", run.stdout, re.MULTILINE)
+    assert len(workers) == 8 and len(set(workers)) == 1, run.stdout + run.stderr
 
 
 def test_the_environment_of_another_checkout_is_refused(tmp_path):
