@@ -80,7 +80,7 @@ STEPS = {
     "pages": python("pytest", "tests/site", "-m", "slow", *ALL_CORES, *ONCE_MORE),
     "builds": python("pytest", "tests/site", "-m", "builds", *ALL_CORES, *ONCE_MORE),
     "clients": python("pytest", "tests/clients", *ALL_CORES, *ONCE_MORE),
-    # one worker grades classes, which uses all cores, and the others do what uses one: conftest.py
+    # what one worker has graded the next test of its group needs: conftest.py
     "assignments": python(
         "pytest", "tests/assignments", *ALL_CORES, "--dist", "loadgroup", *ONCE_MORE
     ),

@@ -15,7 +15,6 @@ from assignments.intake.notebooks import read
 from assignments.release import release
 from tests.assignments.submissions import Mistake, Right, reference_answers, submission
 
-CLASSES = ("test_grade", "test_odd_class")
 ANSWERS = Path(__file__).with_name("answers")
 SEED = 2027
 NAMES = sorted(path.stem for path in SOURCE.glob("*/*.ipynb"))
@@ -23,13 +22,14 @@ NAMES = sorted(path.stem for path in SOURCE.glob("*/*.ipynb"))
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Give what grades whole classes, on all cores, to one worker of pytest-xdist, which keeps what
-    was graded for the next test; each other file may run beside it, since most use one core.
+    """Give what asks for one bank of answers to one worker of pytest-xdist, which grades it once;
+    any other file to one worker too.
     """
     for item in items:
         if item.path.is_relative_to(Path(__file__).parent):
-            classes = "graded_bank" in item.fixturenames or item.path.stem in CLASSES
-            item.add_marker(pytest.mark.xdist_group("classes" if classes else str(item.path)))
+            bank = "graded_bank" in item.fixturenames
+            group = f"bank of {item.callspec.params['name']}" if bank else str(item.path)
+            item.add_marker(pytest.mark.xdist_group(group))
 
 
 def pytest_terminal_summary(terminalreporter):

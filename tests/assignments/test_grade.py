@@ -1,4 +1,4 @@
-"""A class of sixty hands in, as classes do: each file has its row, and each row the right marks."""
+"""A class hands in, as classes do: each file has its row, and each row the right marks."""
 
 import asyncio
 import csv
@@ -23,7 +23,7 @@ from tests.assignments.submissions import reference_answers, submission
 NAME, OTHER = "1-projection", "2-split-and-merge"
 TASKS = ["project", "project-from", "with-one-more", "count-parameters", "new-w-k"]
 EACH = 4  # points of a task
-CLASS = 60
+CLASS = 30
 
 pytestmark = pytest.mark.skipif(not landlock.version(), reason="this system has no Landlock")
 
@@ -156,7 +156,7 @@ def handed_in(released, tmp_path_factory):
     return path, expected
 
 
-def test_a_class_of_sixty(handed_in, tmp_path, capsys, record_property):
+def test_a_class(handed_in, tmp_path, capsys, record_property):
     path, expected = handed_in
     start = time.monotonic()
     rows = grade(path, tmp_path / "grades", only=NAME)

@@ -24,8 +24,8 @@ from tools.widget_state import WIDGET_STATE, reached, views
 PATIENCE = 60  # seconds that anything may take on a busy machine
 RUN = 240  # and a whole chapter: where it trains a model, it may take 60 s of a processor
 
-# Two chapters of each part: between them they have every kind of explorer. The page of every chapter
-# is tried in `tests/site`, and every cell of it in `test_colab.py`.
+# Two chapters of each part: between them they have every kind of explorer. All chapters' pages are
+# tried in `tests/site`, and all their cells in `test_colab.py`.
 LAB = (
     "02-projecting-to-q-k-v",
     "06-weighted-sums-and-merging",
