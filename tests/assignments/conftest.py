@@ -2,6 +2,7 @@
 
 import importlib.util
 import itertools
+import shutil
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -107,7 +108,9 @@ def graded_bank(released, tmp_path_factory):
         for student, cells in submissions.items():
             text = nbformat.writes(submission(blank, cells))
             (handed_in / f"{student}.ipynb").write_text(text, "utf-8")
-        rows = {row["student"]: row for row in grade(handed_in, folder / "grades")}
+        shutil.copytree(SOURCE / name, folder / "source" / name)  # a course of this one alone
+        graded = grade(handed_in, folder / "grades", source=folder / "source")
+        rows = {row["student"]: row for row in graded}
         return Graded(folder, handed_in, mistakes, rights, rows)
 
     return grade_bank
