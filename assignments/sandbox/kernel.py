@@ -102,7 +102,7 @@ def main() -> None:
     import matplotlib.font_manager  # noqa: F401
     import torch  # noqa: F401
     import zmq
-    from ipykernel import kernelapp
+    from ipykernel import kernelapp, zmqshell
 
     if mode == "template":
         mode, *arguments = template.serve(int(arguments[0]))
@@ -126,6 +126,8 @@ def main() -> None:
             super().init_iopub(context)
 
     kernelapp.IOPubThread = Output
+    # IPython's own exit() and quit() would end the kernel, and with it what other cells have made
+    zmqshell.ZMQInteractiveShell.ask_exit = lambda shell: sys.exit()
     sys.argv[1:] = arguments
     App.launch_instance()
 

@@ -37,6 +37,13 @@ def test_a_cell_that_ends_its_kernel_loses_no_other(monkeypatch):
     assert said[4] == "2"
 
 
+@pytest.mark.parametrize("leave", ["exit()", "quit()", "exit", "import sys; sys.exit()"])
+def test_a_cell_that_leaves_is_the_only_one_to_end(leave):
+    remarks, said = outputs(["x = 1", leave, "x + 1"])
+    assert remarks == []
+    assert said[1].startswith("SystemExit") and said[2] == "2"
+
+
 def test_kernel_after_kernel():
     remarks, said = outputs(["import os; os._exit(0)"] * 6 + ["1"])
     assert len(remarks) == 7
