@@ -1,9 +1,7 @@
 """What every test of the assignments reads: the sources, the released notebooks, the answers."""
 
-import importlib.util
 import itertools
 import shutil
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,27 +12,27 @@ from assignments.course import SOURCE
 from assignments.grade import grade
 from assignments.intake.notebooks import read
 from assignments.release import release
-from tests.assignments.submissions import Mistake, Right, reference_answers, submission
+from tests.assignments.submissions import Answer, bank, reference_answers, source, submission
 
-ANSWERS = Path(__file__).with_name("answers")
 SEED = 2027
 NAMES = sorted(path.stem for path in SOURCE.glob("*/*.ipynb"))
+GRADED = "6-capstone"  # whose bank goes through `make grade`: a person marks a part of it too
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Give what asks for one bank of answers to one worker of pytest-xdist, which grades it once;
-    any other file to one worker too.
+    """Give what asks for the graded bank to one worker of pytest-xdist, which grades it once;
+    any other file to one worker too, but the answers, which are judged a bank at a time.
     """
     for item in items:
         if item.path.is_relative_to(Path(__file__).parent):
             bank = "graded_bank" in item.fixturenames
-            group = f"bank of {item.callspec.params['name']}" if bank else str(item.path)
-            item.add_marker(pytest.mark.xdist_group(group))
+            if bank or item.path.name != "test_answers.py":
+                item.add_marker(pytest.mark.xdist_group("the bank" if bank else str(item.path)))
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Print what the classes took, wherever they were graded."""
+    """Print what the class took, wherever it was graded."""
     reports = [r for kind in ("passed", "failed") for r in terminalreporter.getreports(kind)]
     for report in reports:
         for name, text in report.user_properties:
@@ -42,19 +40,7 @@ def pytest_terminal_summary(terminalreporter):
                 terminalreporter.write_line(text)
 
 
-def source(name: str) -> nbformat.NotebookNode:
-    return nbformat.read(SOURCE / name / f"{name}.ipynb", as_version=4)
-
-
-def answers(name: str):
-    """The module with an assignment's MISTAKES and RIGHT; its name is none that Python imports."""
-    spec = importlib.util.spec_from_file_location("answers", ANSWERS / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def side_by_side(known):
+def side_by_side(known: list[Answer]):
     """Groups of answers for different cells: every group is a submission of its own."""
     by_cell = {}
     for answer in known:
@@ -71,8 +57,8 @@ class Graded(NamedTuple):
 
     folder: Path
     handed_in: Path
-    mistakes: dict[str, list[Mistake]]
-    rights: dict[str, list[Right]]
+    mistakes: dict[str, list[Answer]]
+    rights: dict[str, list[Answer]]
     rows: dict[str, dict[str, str]]
 
 
@@ -90,30 +76,27 @@ def released(course) -> Path:
 
 
 @pytest.fixture(scope="session")
-def graded_bank(released, tmp_path_factory):
-    """Grades an assignment's reference, stub, mistakes and right answers, when first asked."""
-
-    @cache
-    def grade_bank(name: str) -> Graded:
-        folder, known = tmp_path_factory.mktemp(name), answers(name)
-        reference = reference_answers(source(name))
-        mistakes = {f"mistaken {i}": g for i, g in enumerate(side_by_side(known.MISTAKES))}
-        rights = {f"right {i}": g for i, g in enumerate(side_by_side(known.RIGHT))}
-        submissions = {"reference": reference, "stub": {}}
-        for student, group in (mistakes | rights).items():
-            submissions[student] = reference | {answer.cell: answer.code for answer in group}
-        handed_in = folder / "in"
-        handed_in.mkdir()
-        blank = nbformat.read(released / f"{name}.ipynb", as_version=4)
-        for student, cells in submissions.items():
-            text = nbformat.writes(submission(blank, cells))
-            (handed_in / f"{student}.ipynb").write_text(text, "utf-8")
-        shutil.copytree(SOURCE / name, folder / "source" / name)  # a course of this one alone
-        graded = grade(handed_in, folder / "grades", source=folder / "source")
-        rows = {row["student"]: row for row in graded}
-        return Graded(folder, handed_in, mistakes, rights, rows)
-
-    return grade_bank
+def graded_bank(released, tmp_path_factory) -> Graded:
+    """The reference, the stub, the mistakes and the right answers of one assignment, graded."""
+    folder = tmp_path_factory.mktemp(GRADED)
+    reference = reference_answers(source(GRADED))
+    mistakes, rights = (
+        {f"{kind} {i}": group for i, group in enumerate(side_by_side(answers))}
+        for kind, answers in zip(("mistaken", "right"), bank(GRADED), strict=True)
+    )
+    submissions = {"reference": reference, "stub": {}}
+    for student, group in (mistakes | rights).items():
+        submissions[student] = reference | {answer.cell: answer.code for answer in group}
+    handed_in = folder / "in"
+    handed_in.mkdir()
+    blank = nbformat.read(released / f"{GRADED}.ipynb", as_version=4)
+    for student, cells in submissions.items():
+        text = nbformat.writes(submission(blank, cells))
+        (handed_in / f"{student}.ipynb").write_text(text, "utf-8")
+    shutil.copytree(SOURCE / GRADED, folder / "source" / GRADED)  # a course of this one alone
+    graded = grade(handed_in, folder / "grades", source=folder / "source")
+    rows = {row["student"]: row for row in graded}
+    return Graded(folder, handed_in, mistakes, rights, rows)
 
 
 @pytest.fixture

@@ -14,8 +14,7 @@ from assignments.intake.files import File, Student
 from assignments.intake.notebooks import Submission
 from assignments.repair import repair
 from assignments.sandbox import landlock
-from tests.assignments.conftest import source
-from tests.assignments.submissions import reference_answers, submission
+from tests.assignments.submissions import reference_answers, source, submission
 
 NAME = "6-capstone"
 WARNING = """

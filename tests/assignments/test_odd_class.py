@@ -1,4 +1,5 @@
-"""`make grade` with a class list and sixty files, most of them odd: no file and nobody is lost.
+"""`make grade` with a class list and sixty files, most of them odd: no file and nobody is lost,
+and each row has the right marks.
 
 It runs in a copy of what it needs, since it writes beside the code, where grades of a real class
 may lie.
@@ -20,16 +21,100 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 from assignments.course import ROOT, SEED_CELL
 from assignments.intake import notebooks
 from assignments.sandbox import landlock
-from tests.assignments.conftest import source
+from tests.assignments.conftest import SEED
 from tests.assignments.intake.test_files import zipped
-from tests.assignments.submissions import reference_answers, submission
-from tests.assignments.test_grade import BROKEN, cell, edited
+from tests.assignments.submissions import reference_answers, source, submission
 
-NAME = "1-projection"
+NAME, OTHER = "1-projection", "2-split-and-merge"
 CLASS = 60
 MEGABYTES = 1500  # of the grader, whatever it is given
 
 pytestmark = pytest.mark.skipif(not landlock.version(), reason="this system has no Landlock")
+
+
+def cell(notebook, name):
+    return next(cell for cell in notebook.cells if grade_id(cell) == name)
+
+
+def unparsable(notebook):
+    return nbformat.writes(notebook)[:-400].encode()
+
+
+def edited(change):
+    """A right notebook, changed in one way and saved."""
+
+    def save(notebook):
+        return nbformat.writes(change(notebook) or notebook).encode()
+
+    return save
+
+
+@edited
+def endless_loop(notebook):
+    cell(notebook, "project-from").source = "def project_from(*_):\n    while True:\n        pass"
+
+
+@edited
+def memory_bomb(notebook):
+    cell(notebook, "project").source = "def project(*_):\n    return [bytearray(2**30)] + project()"
+
+
+@edited
+def crash(notebook):
+    cell(notebook, "with-one-more").source = "import os\nos._exit(1)"
+
+
+@edited
+def deleted_test(notebook):
+    notebook.cells.remove(cell(notebook, "test-project"))
+
+
+@edited
+def duplicated_test(notebook):
+    index = notebook.cells.index(cell(notebook, "test-project"))
+    copy = nbformat.from_dict(notebook.cells[index])
+    copy.id = "copy"
+    notebook.cells.insert(index, copy)
+
+
+@edited
+def changed_test(notebook):
+    cell(notebook, "new-w-k").source = "new_w_k = None"
+    cell(notebook, "test-new-w-k").source = "pass"
+    cell(notebook, "test-new-w-k").metadata.nbgrader.points = 40
+
+
+@edited
+def failing_import(notebook):
+    cell(notebook, "project").source = "import tensorflowww\n" + cell(notebook, "project").source
+
+
+def saved_by_colab(notebook):
+    """Its notebooks are of format 4.0, with ids and its own settings as metadata, and outputs."""
+    raw = json.loads(nbformat.writes(notebook))
+    raw["nbformat_minor"] = 0
+    raw["metadata"] |= {"colab": {"provenance": [], "toc_visible": True}, "accelerator": "GPU"}
+    for each in raw["cells"]:
+        each["metadata"] |= {"id": each.pop("id"), "colab": {"base_uri": "https://localhost:8080/"}}
+        if each["cell_type"] == "code":
+            each["metadata"]["outputId"] = "4a1f0b9e-0000-4000-8000-000000000000"
+            each["outputs"] = [
+                {"output_type": "stream", "name": "stderr", "text": ["a warning\n"]},
+                {"output_type": "display_data", "metadata": {}, "data": {"text/html": ["<b>x"]}},
+            ]
+            each["execution_count"] = 7
+    return json.dumps(raw).encode()
+
+
+@edited
+def leaves(notebook):
+    notebook.cells.insert(2, new_code_cell("exit()"))
+
+
+@edited
+def last_years_seed(notebook):
+    seed = cell(notebook, SEED_CELL)
+    seed.source = seed.source.replace(f"CLASS_SEED = {SEED}", "CLASS_SEED = 1")
 
 
 @edited
@@ -113,7 +198,20 @@ FOREIGN = new_code_cell("1", metadata={"nbgrader": {"grade_id": "q1"}})
 # What is handed in: the bytes, made of a right notebook; the points, None where there are none;
 # what the row says; and what the file is called where it is not `x.ipynb`.
 ODD = {
-    **{kind: (save, points, says) for kind, (_, save, points, says) in BROKEN.items()},
+    "unparsable": (unparsable, None, "does not parse as a notebook"),
+    "empty": (raw(b""), None, "the file is empty"),
+    "a PDF": (raw(b"%PDF-1.7 \xff"), None, "this is a PDF", "x.pdf"),
+    "an endless loop": (endless_loop, 16, "was stopped after 30 s"),
+    "a memory bomb": (memory_bomb, 16, "MemoryError"),
+    "a crash": (crash, 16, "`with-one-more` ended its kernel"),
+    "leaves": (leaves, 20, "cell 3 raised SystemExit"),
+    "a deleted test": (deleted_test, 20, "`test-project` was missing"),
+    "a test twice": (duplicated_test, 20, "more than one `test-project`"),
+    "a changed test": (changed_test, 16, "`test-new-w-k` had been changed"),
+    "a failing import": (failing_import, 16, "`project` raised ModuleNotFou"),
+    "renamed": (edited(lambda _: None), 20, "", "homework (1).ipynb.txt"),
+    "saved by Colab": (saved_by_colab, 20, "", f"Copy of {NAME}.ipynb"),
+    "last year's": (last_years_seed, 20, "it has CLASS_SEED = 1"),
     "a seed of 5,000 digits": (seed_of_5000_digits, 20, "it has CLASS_SEED = 777"),
     "halves of signs": (halves_of_signs, 20, ""),
     "2,000 cells": (as_many_cells_as_are_read, 20, ""),
@@ -146,11 +244,11 @@ ODD = {
     "a formula for a name": (edited(lambda _: None), 20, "", "=HYPERLINK(1).ipynb"),
     "a name that is no text": (edited(lambda _: None), 20, "", os.fsdecode(b"x\xff.ipynb")),
 }
-LINK, TWICE, UNKNOWN, SHARED, ABSENT = range(len(ODD), len(ODD) + 5)
+LINK, TWICE, ANOTHER, UNKNOWN, SHARED, ABSENT = range(len(ODD), len(ODD) + 6)
 
 
 def person(number):
-    return f"{[*ODD, *'LTUSA'][number] if number <= ABSENT else 'Student'} {number}"
+    return f"{[*ODD, *'LTOUSA'][number] if number <= ABSENT else 'Student'} {number}"
 
 
 def called(number, name="x.ipynb"):
@@ -195,6 +293,8 @@ def handed_in(released, tmp_path):
         (folder / called(TWICE, name)).write_bytes(good)
         os.utime(folder / called(TWICE, name), (second, second))
     expected[TWICE] = 20, "of 2 files of this student this is the newest"
+    (folder / called(ANOTHER)).write_bytes((released / f"{OTHER}.ipynb").read_bytes())
+    expected[ANOTHER] = None, OTHER
     (folder / "nobody_9999_7_x.ipynb").write_bytes(good)
     (folder / "shared@example.edu.ipynb").write_bytes(good)
     for number in range(ABSENT + 1, CLASS):
@@ -237,6 +337,8 @@ def test_nothing_of_an_odd_class_is_lost(checkout, handed_in, class_list, record
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr, done.stderr
     assert max(int(size) for size in re.findall(r"(\d+) MB here", took)) < MEGABYTES
+    assert f"/{len(list(folder.iterdir()))}]" in done.stdout
+    assert f"The class's seed is {SEED}" in done.stdout
     for line in done.stdout.splitlines():
         assert line.isprintable() and len(line) < 1000, line[:200]
 
@@ -248,6 +350,11 @@ def test_nothing_of_an_odd_class_is_lost(checkout, handed_in, class_list, record
         assert row["status"] == ("graded" if row["points"] else "not graded"), row
         assert row["points"] or re.search(r"\w+ \w+ \w+", row["reason"]), row
         assert "did not come to its end" not in row["reason"], row
+        if row["points"]:
+            tests = [float(row[part]) for part in row if part.startswith("test-")]
+            assert len(tests) == 5 and sum(tests) == float(row["points"])
+    graded = {row["student"] for row in rows if row["points"]}
+    assert {path.parent.parent.name for path in grades.glob("feedback/*/*/*.html")} == graded
     for number, (points, says) in expected.items():
         of_one = [row for row in rows if called(number, "") in row["file"]]
         row = max(of_one, key=lambda row: bool(row["points"]))

@@ -12,7 +12,8 @@ from traitlets.config import Config
 from assignments.course import SEED_CELL, grade_id, with_seed
 from assignments.release import main, release
 from attention.checks.inputs import Numbers
-from tests.assignments.conftest import NAMES, SEED, answers, source
+from tests.assignments.conftest import NAMES, SEED
+from tests.assignments.submissions import bank, source
 from tools.kernels import unix_sockets
 
 REGION = re.compile(
@@ -64,10 +65,10 @@ def test_no_answer_is_handed_out(released, name):
 def test_its_checks_come_from_one_module(name):
     """Whoever writes an assignment finds all in `attention.checks.tasks`, wherever it moves."""
     cells = [cell.source for cell in source(name).cells if cell.cell_type == "code"]
-    known = answers(name)
+    mistakes, rights = bank(name)
     modules = {
         node.module
-        for code in [*cells, *(answer.code for answer in (*known.MISTAKES, *known.RIGHT))]
+        for code in [*cells, *(answer.code for answer in mistakes + rights)]
         for node in ast.walk(ast.parse(code))
         if isinstance(node, ast.ImportFrom) and node.module.startswith("attention.checks")
     }

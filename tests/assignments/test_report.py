@@ -19,8 +19,7 @@ from assignments.lms.files import as_html
 from assignments.report import no_formula, printable, unbroken
 from assignments.sandbox import landlock
 from attention.checks.result import Result
-from tests.assignments.conftest import source
-from tests.assignments.submissions import reference_answers, submission
+from tests.assignments.submissions import reference_answers, source, submission
 from tools.chromium import CHROMIUM_ARGUMENTS, find_chromium
 
 NAME = "6-capstone"

@@ -12,6 +12,7 @@ from assignments.sandbox.process import ENTRIES, FOLDER
 from assignments.sandbox.run import CELL_SECONDS, NOTEBOOK_SECONDS
 from attention import split_heads
 from attention.checks import check_split_heads, splitting
+from tests.assignments.submissions import answer
 from tools.check import STEPS
 
 ROOT = Path(__file__).parents[2]
@@ -77,13 +78,15 @@ def test_the_example_of_an_assignment_runs():
     for example in EXAMPLES[:2]:
         assert re.findall(r"### (\w+) (?:SOLUTION|HIDDEN TESTS)", example) == ["BEGIN", "END"]
         exec(example, names)
-    answers = {}
-    exec("import torch\n" + EXAMPLES[2], answers)
-    for answer in answers["MISTAKES"] + answers["RIGHT"]:
-        exec(answer.code, answers)
-        result = check_split_heads(answers["my_split"])
-        assert result.passed == (answer in answers["RIGHT"])
-        assert result.passed or answer.says in repr(result)
+    rows = {}
+    exec(EXAMPLES[2], rows)
+    for row in rows["MISTAKES"] + rows["RIGHT"]:
+        written = answer({"my-split": EXAMPLES[0]}, *row)
+        names = {"torch": torch}
+        exec(written.code, names)
+        result = check_split_heads(names["my_split"])
+        assert result.passed == (row in rows["RIGHT"])
+        assert result.passed or written.says in repr(result)
 
 
 def test_the_mistake_that_is_taught_is_new_and_named():

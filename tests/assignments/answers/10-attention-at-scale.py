@@ -1,83 +1,45 @@
-"""Answers to 10-attention-at-scale: mistakes that students make, and other right answers."""
+"""Answers to 10-attention-at-scale: mistakes that students make, and right ones written in another way."""
 
-from tests.assignments.submissions import Mistake, Right
-
-HEARD = """def dilated(seq, window, dilation):
+# Right answers too; what stands in none of these is written against the solution.
+OTHER = {
+    "first-heard": """def dilated(seq, window, dilation):
     mask = torch.zeros(seq, seq, dtype=torch.bool)
     for i in range(seq):
-        for j in {steps}:
-            if {inside}:
-                mask[{place}] = True
+        for j in range(window + 1):
+            if i - j * dilation >= 0:
+                mask[i, i - j * dilation] = True
     return mask
 
 
 def first_heard(masks):
     n = len(masks[0])
-    sources = [{{i}} for i in range(n)]
-    first = torch.full((n, n), {never})
+    sources = [{i} for i in range(n)]
+    first = torch.full((n, n), -1)
     first.fill_diagonal_(0)
-    for number, mask in enumerate({masks}):
-        {before}
+    for number, mask in enumerate(masks):
+        entered = list(sources)
         for i in range(n):
             for j in mask[i].nonzero().flatten().tolist():
-                sources[i] = sources[i] | {heard}
+                sources[i] = sources[i] | entered[j]
         for i in range(n):
             for j in sources[i]:
-                if {new}:
-                    first[i, j] = number + {start}
-    return {back}
-"""
-
-
-def heard(**changed):
-    """A right answer with one thing changed."""
-    parts = {
-        "steps": "range(window + 1)",
-        "inside": "i - j * dilation >= 0",
-        "place": "i, i - j * dilation",
-        "never": "-1",
-        "masks": "masks",
-        "before": "entered = list(sources)",
-        "heard": "entered[j]",
-        "new": "i != j and first[i, j] < 0",
-        "start": "1",
-        "back": "first",
-    }
-    return HEARD.format(**parts | changed)
-
-
-STREAM = """def stream(query, key, value, window, n_sinks):
+                if i != j and first[i, j] < 0:
+                    first[i, j] = number + 1
+    return first""",
+    "stream": """def stream(query, key, value, window, n_sinks):
     seq, d_key = query.shape
     outputs = torch.zeros(seq, value.shape[1])
     for t in range(seq):
-        start = {start}
-        sinks = {sinks}
-        seen = {seen}
-        places = {places}
-        q = {q}
-        k = {k}
-        weights = (k @ q / {divisor}).softmax(dim=0)
-        outputs[t] = weights @ {v}
-    return outputs
-"""
-
-
-def stream(**changed):
-    """A right answer with one thing changed."""
-    parts = {
-        "start": "max(t - window, 0)",
-        "sinks": "list(range(min(n_sinks, start)))",
-        "seen": "sinks + list(range(start, t + 1))",
-        "places": "torch.arange(len(seen))",
-        "q": "turn(query[t : t + 1], places[-1:])[0]",
-        "k": "turn(key[seen], places)",
-        "v": "value[seen]",
-        "divisor": "math.sqrt(d_key)",
-    }
-    return STREAM.format(**parts | changed)
-
-
-FADING = """def whole(query, key, value, alpha):
+        start = max(t - window, 0)
+        sinks = list(range(min(n_sinks, start)))
+        seen = sinks + list(range(start, t + 1))
+        places = torch.arange(len(seen))
+        q = turn(query[t : t + 1], places[-1:])[0]
+        k = turn(key[seen], places)
+        weights = (k @ q / math.sqrt(d_key)).softmax(dim=0)
+        outputs[t] = weights @ value[seen]
+    return outputs""",
+    "fading": """def whole(query, key, value, alpha):
     outputs, state = [], None
     for q, k, v, a in zip(query, key, value, alpha):
         output, state = step(q, k, v, a, state)
@@ -86,146 +48,115 @@ FADING = """def whole(query, key, value, alpha):
 
 
 def step(query, key, value, alpha, state=None):
-    q, k = {q}, {k}
+    q, k = features(query), features(key)
     if state is None:
         state = torch.zeros(len(key), len(value)), torch.zeros(len(key))
     table, total = state
-    table = {table}
-    total = {total}
-    return {back}
-"""
-
-
-def fading(**changed):
-    """A right answer with one thing changed."""
-    parts = {
-        "q": "features(query)",
-        "k": "features(key)",
-        "table": "alpha * table + torch.outer(k, value)",
-        "total": "alpha * total + k",
-        "back": "(q @ table) / (q @ total), (table, total)",
-    }
-    return FADING.format(**parts | changed)
-
-
-STEP = fading().split("\n\n\n")[1]
-
-FOUND = """def found(x, rotations, top):
+    table = alpha * table + torch.outer(k, value)
+    total = alpha * total + k
+    return (q @ table) / (q @ total), (table, total)""",
+    "found": """def found(x, rotations, top):
     seq, rounds = len(x), len(rotations)
-    keys = {keys}
+    keys = x / x.norm(dim=1, keepdim=True)
     scores = x @ keys.T
-    {itself}
-    right = scores.argsort(dim=1, descending=True)[:, :{top}]
+    scores.fill_diagonal_(-torch.inf)
+    right = scores.argsort(dim=1, descending=True)[:, :top]
     met = torch.zeros(seq, seq, dtype=torch.bool)
     table = torch.zeros(2, rounds)
     for r in range(rounds):
         hashed = x @ rotations[r]
-        bucket = {bucket}
+        bucket = torch.cat([hashed, -hashed], dim=1).max(dim=1).indices
         together = bucket.unsqueeze(0) == bucket.unsqueeze(1)
-        {alone}
-        met = {met}
-        table[0, r] = {hit}
-        table[1, r] = {looked}
-    return table
-"""
-
-
-def found(**changed):
-    """A right answer with one thing changed."""
-    parts = {
-        "keys": "x / x.norm(dim=1, keepdim=True)",
-        "itself": "scores.fill_diagonal_(-torch.inf)",
-        "top": "top",
-        "bucket": "torch.cat([hashed, -hashed], dim=1).max(dim=1).indices",
-        "alone": "together.fill_diagonal_(False)",
-        "met": "met | together",
-        "hit": "met.gather(1, right).float().mean()",
-        "looked": "met.sum() / (seq * seq - seq)",
-    }
-    return FOUND.format(**parts | changed)
-
-
-JUDGE = """def judge(claim, data):
+        together.fill_diagonal_(False)
+        met = met | together
+        table[0, r] = met.gather(1, right).float().mean()
+        table[1, r] = met.sum() / (seq * seq - seq)
+    return table""",
+    "judge": """def judge(claim, data):
     if claim == "square":
         lengths = sorted(data)
-        long, short = {lengths}
-        number = {e}
-        return number, {square}
+        long, short = lengths[-1], lengths[-1] // 2
+        number = math.log2(statistics.median(data[long]) / statistics.median(data[short]))
+        return number, "supported" if abs(number - 2) <= 0.2 else "refuted"
     if claim == "remembers":
         first, second = data
-        number = {share}
-        return number, {remembers}
+        number = statistics.mean(float(a > b) for a in first for b in second)
+        return number, "supported" if number == 1 else "refuted" if number == 0 else "open"
     weights, values, window = data
     place = torch.arange(len(weights))
-    near = weights.masked_fill({behind}, 0.0)
-    {anew}
+    near = weights.masked_fill(place[:, None] - place > window, 0.0)
+    near = near / near.sum(dim=1, keepdim=True)
     before, after = weights @ values, near @ values
-    number = {moved}
-    return number, {window}
-"""
-
-
-def judge(**changed):
-    """A right answer with one thing changed."""
-    parts = {
-        "lengths": "lengths[-1], lengths[-1] // 2",
-        "e": "math.log2(statistics.median(data[long]) / statistics.median(data[short]))",
-        "square": '"supported" if abs(number - 2) <= 0.2 else "refuted"',
-        "share": "statistics.mean(float(a > b) for a in first for b in second)",
-        "remembers": '"supported" if number == 1 else "refuted" if number == 0 else "open"',
-        "behind": "place[:, None] - place > window",
-        "anew": "near = near / near.sum(dim=1, keepdim=True)",
-        "moved": "((after - before).norm(dim=1) / before.norm(dim=1)).max().item()",
-        "window": '"refuted" if number > 0.05 else "supported"',
-    }
-    return JUDGE.format(**parts | changed)
-
+    number = ((after - before).norm(dim=1) / before.norm(dim=1)).max().item()
+    return number, "refuted" if number > 0.05 else "supported\"""",
+}
 
 MISTAKES = [
-    Mistake(
+    (
         "the own token counted in the window",
-        cell="first-heard",
-        code=heard(steps="range(window)"),
-        says="You count it among them.",
+        {
+            "first-heard": """def dilated(seq, window, dilation):
+    mask = torch.zeros(seq, seq, dtype=torch.bool)
+    for i in range(seq):
+        for j in range(window):
+            if i - j * dilation >= 0:
+                mask[i, i - j * dilation] = True
+    return mask
+
+
+def first_heard(masks):
+    n = len(masks[0])
+    sources = [{i} for i in range(n)]
+    first = torch.full((n, n), -1)
+    first.fill_diagonal_(0)
+    for number, mask in enumerate(masks):
+        entered = list(sources)
+        for i in range(n):
+            for j in mask[i].nonzero().flatten().tolist():
+                sources[i] = sources[i] | entered[j]
+        for i in range(n):
+            for j in sources[i]:
+                if i != j and first[i, j] < 0:
+                    first[i, j] = number + 1
+    return first"""
+        },
+        "You count it among them.",
     ),
-    Mistake(
+    (
         "both ways",
-        cell="first-heard",
-        code=heard(
-            steps="range(-window, window + 1)",
-            inside="0 <= i - j * dilation < seq",
-        ),
-        says="The window looks ahead.",
+        {"(window": "(-window, window", "i - j * dilation >= 0": "0 <= i - j * dilation < seq"},
+        "The window looks ahead.",
     ),
-    Mistake(
+    (
         "no gaps",
-        cell="first-heard",
-        code=heard(steps="range(window * dilation + 1)", inside="i >= j", place="i, i - j"),
-        says="Those between the steps of `dilation` are not.",
+        {"(window": "(window * dilation", "- j * dilation >= 0": ">= j", "* dilation]": "]"},
+        "Those between the steps of `dilation` are not.",
     ),
-    Mistake(
+    (
         "dilation tokens in between",
-        cell="first-heard",
-        code=heard(inside="i >= j * (dilation + 1)", place="i, i - j * (dilation + 1)"),
-        says="dilation 1 is a plain window",
+        {"- j * dilation >= 0": ">= j * (dilation + 1)", "dilation]": "(dilation + 1)]"},
+        "dilation 1 is a plain window",
     ),
-    Mistake(
+    (
         "columns are queries",
-        cell="first-heard",
-        code=heard(place="i - j * dilation, i"),
-        says="The window is the wrong way round",
+        {", i - j * dilation": "- j * dilation, i"},
+        "The window is the wrong way round",
     ),
-    Mistake(
+    (
         "layers in reverse",
-        cell="first-heard",
-        code=heard(masks="masks[::-1]"),
-        says="The layers are taken in reverse",
+        {"enumerate(masks": "enumerate(masks[::-1]"},
+        "The layers are taken in reverse",
     ),
-    Mistake(
+    (
         "the product the wrong way round",
-        cell="first-heard",
-        code=heard().split("\n\n\n")[0]
-        + """
+        {
+            "first-heard": """def dilated(seq, window, dilation):
+    mask = torch.zeros(seq, seq, dtype=torch.bool)
+    for i in range(seq):
+        for j in range(window + 1):
+            if i - j * dilation >= 0:
+                mask[i, i - j * dilation] = True
+    return mask
 
 
 def first_heard(masks):
@@ -234,131 +165,126 @@ def first_heard(masks):
     for number, mask in enumerate(masks):
         heard = heard + heard @ mask.float()
         first[(heard > 0) & (first < 0)] = number + 1
-    return first
-""",
-        says="The product is the wrong way round.",
+    return first"""
+        },
+        "The product is the wrong way round.",
     ),
-    Mistake(
+    (
         "no residual",
-        cell="first-heard",
-        code=heard(before="entered, sources = sources, [set() for _ in range(n)]"),
-        says="What a token has heard is lost",
+        {"= list(sources)": ", sources = sources, [set() for _ in range(n)]"},
+        "What a token has heard is lost",
     ),
-    Mistake(
-        "seen directly",
-        cell="first-heard",
-        code=heard(heard="{j}"),
-        says="A token also hears of it through others",
-    ),
-    Mistake(
+    ("seen directly", {"entered[j]": "{j}"}, "A token also hears of it through others"),
+    (
         "the first mask in all layers",
-        cell="first-heard",
-        code=heard(masks="masks[:1] * len(masks)"),
-        says="The first layer's mask is used in all layers.",
+        {"enumerate(masks": "enumerate(masks[:1] * len(masks)"},
+        "The first layer's mask is used in all layers.",
     ),
-    Mistake(
-        "layers from 0",
-        cell="first-heard",
-        code=heard(start="0"),
-        says="The layers are counted from 0.",
-    ),
-    Mistake(
-        "never is 0",
-        cell="first-heard",
-        code=heard(never="0", new="i != j and first[i, j] == 0"),
-        says="Where a token never hears of another, -1 is due.",
-    ),
-    Mistake(
+    ("layers from 0", {"number + 1": "number + 0"}, "The layers are counted from 0."),
+    ("never is 0", {"-1": "0", "< 0": "== 0"}, "Where a token never hears of another, -1 is due."),
+    (
         "rows that this layer has changed",
-        cell="first-heard",
-        code=heard(before="pass", heard="sources[j]"),
-        says="All rows of a layer see what entered it.",
+        {"entered = list(sources)": "pass", "entered[": "sources["},
+        "All rows of a layer see what entered it.",
     ),
-    Mistake(
+    (
         "places of the text",
-        cell="stream",
-        code=stream(places="torch.tensor(seen)"),
-        says="The places are those of the text.",
+        {"arange(len(seen)": "tensor(seen"},
+        "The places are those of the text.",
     ),
-    Mistake(
+    (
         "the query at its place in the text",
-        cell="stream",
-        code=stream(q="turn(query[t : t + 1], torch.tensor([t]))[0]"),
-        says="The query stands at its place in the text",
+        {"places[-1:]": "torch.tensor([t])"},
+        "The query stands at its place in the text",
     ),
-    Mistake(
+    (
         "the query behind its key",
-        cell="stream",
-        code=stream(q="turn(query[t : t + 1], places[-1:] + 1)[0]"),
-        says="one place behind its own key",
+        {
+            "stream": """def stream(query, key, value, window, n_sinks):
+    seq, d_key = query.shape
+    outputs = torch.zeros(seq, value.shape[1])
+    for t in range(seq):
+        start = max(t - window, 0)
+        sinks = list(range(min(n_sinks, start)))
+        seen = sinks + list(range(start, t + 1))
+        places = torch.arange(len(seen))
+        q = turn(query[t : t + 1], places[-1:] + 1)[0]
+        k = turn(key[seen], places)
+        weights = (k @ q / math.sqrt(d_key)).softmax(dim=0)
+        outputs[t] = weights @ value[seen]
+    return outputs"""
+        },
+        "one place behind its own key",
     ),
-    Mistake(
-        "the query at 0",
-        cell="stream",
-        code=stream(q="turn(query[t : t + 1], torch.zeros(1))[0]"),
-        says="The query stands at place 0.",
-    ),
-    Mistake(
+    ("the query at 0", {"places[-1:]": "torch.zeros(1)"}, "The query stands at place 0."),
+    (
         "nothing turned",
-        cell="stream",
-        code=stream(q="query[t]", k="key[seen]"),
-        says="Nothing is turned.",
+        {
+            """turn(query[t : t + 1], places[-1:])[0]
+        k = turn(key[seen], places)""": """query[t]
+        k = key[seen]"""
+        },
+        "Nothing is turned.",
     ),
-    Mistake(
+    (
         "values turned",
-        cell="stream",
-        code=stream(v="turn(value[seen], places)"),
-        says="The values are turned as well.",
+        {"value[seen]": "turn(value[seen], places)"},
+        "The values are turned as well.",
     ),
-    Mistake(
+    (
         "one key too few",
-        cell="stream",
-        code=stream(start="max(t - window + 1, 0)"),
-        says="The window is one key too narrow",
+        {
+            "stream": """def stream(query, key, value, window, n_sinks):
+    seq, d_key = query.shape
+    outputs = torch.zeros(seq, value.shape[1])
+    for t in range(seq):
+        start = max(t - window + 1, 0)
+        sinks = list(range(min(n_sinks, start)))
+        seen = sinks + list(range(start, t + 1))
+        places = torch.arange(len(seen))
+        q = turn(query[t : t + 1], places[-1:])[0]
+        k = turn(key[seen], places)
+        weights = (k @ q / math.sqrt(d_key)).softmax(dim=0)
+        outputs[t] = weights @ value[seen]
+    return outputs"""
+        },
+        "The window is one key too narrow",
     ),
-    Mistake(
-        "no sinks",
-        cell="stream",
-        code=stream(sinks="[]"),
-        says="The sinks are not seen.",
-    ),
-    Mistake(
-        "sinks twice",
-        cell="stream",
-        code=stream(sinks="list(range(min(n_sinks, t + 1)))"),
-        says="Each key once.",
-    ),
-    Mistake(
+    ("no sinks", {"list(range(min(n_sinks, start)))": "[]"}, "The sinks are not seen."),
+    ("sinks twice", {"start)": "t + 1)"}, "Each key once."),
+    (
         "sinks behind the window",
-        cell="stream",
-        code=stream(
-            seen="list(range(start, t + 1)) + sinks",
-            q="turn(query[t : t + 1], places[t - start : t - start + 1])[0]",
-        ),
-        says="The sinks stand behind the window.",
+        {
+            "sinks + list(range(start, t + 1))": "list(range(start, t + 1)) + sinks",
+            "-1:": "t - start : t - start + 1",
+        },
+        "The sinks stand behind the window.",
     ),
-    Mistake(
-        "the whole past",
-        cell="stream",
-        code=stream(start="0"),
-        says="All earlier tokens are seen.",
-    ),
-    Mistake(
-        "not divided",
-        cell="stream",
-        code=stream(divisor="1"),
-        says="The scores are not divided by √d_key.",
-    ),
-    Mistake(
+    ("the whole past", {"max(t - window, 0)": "0"}, "All earlier tokens are seen."),
+    ("not divided", {"math.sqrt(d_key)": "1"}, "The scores are not divided by √d_key."),
+    (
         "scaled by the window",
-        cell="stream",
-        code=stream(divisor="math.sqrt(window)"),
-        says="The scores are divided by √window.",
+        {
+            "stream": """def stream(query, key, value, window, n_sinks):
+    seq, d_key = query.shape
+    outputs = torch.zeros(seq, value.shape[1])
+    for t in range(seq):
+        start = max(t - window, 0)
+        sinks = list(range(min(n_sinks, start)))
+        seen = sinks + list(range(start, t + 1))
+        places = torch.arange(len(seen))
+        q = turn(query[t : t + 1], places[-1:])[0]
+        k = turn(key[seen], places)
+        weights = (k @ q / math.sqrt(window)).softmax(dim=0)
+        outputs[t] = weights @ value[seen]
+    return outputs"""
+        },
+        "The scores are divided by √window.",
     ),
-    Mistake(
+    (
         "a window of 0 keeps everything",
-        cell="stream",
-        code="""def stream(query, key, value, window, n_sinks):
+        {
+            "stream": """def stream(query, key, value, window, n_sinks):
     seq, d_key = query.shape
     outputs = []
     for t in range(seq):
@@ -368,14 +294,14 @@ def first_heard(masks):
         q = turn(query[t : t + 1], places[-1:])
         weights = torch.softmax(q @ k.T / d_key**0.5, dim=-1)
         outputs.append((weights @ value[seen])[0])
-    return torch.stack(outputs)
-""",
-        says="With a window of 0 everything is seen",
+    return torch.stack(outputs)"""
+        },
+        "With a window of 0 everything is seen",
     ),
-    Mistake(
+    (
         "a window that begins before the text",
-        cell="stream",
-        code="""def stream(query, key, value, window, n_sinks):
+        {
+            "stream": """def stream(query, key, value, window, n_sinks):
     seq, d_key = query.shape
     outputs = []
     for t in range(seq):
@@ -386,64 +312,46 @@ def first_heard(masks):
         q = turn(query[t : t + 1], places[-1:])
         weights = torch.softmax(q @ k.T / d_key**0.5, dim=-1)
         outputs.append((weights @ value[seen])[0])
-    return torch.stack(outputs)
-""",
-        says="the window begins before it",
+    return torch.stack(outputs)"""
+        },
+        "the window begins before it",
     ),
-    Mistake(
+    (
         "a token fades by its own alpha",
-        cell="fading",
-        code=fading(
-            table="alpha * (table + torch.outer(k, value))",
-            total="alpha * (total + k)",
-            back="(q @ table) / (q @ total).clamp(min=1e-9), (table, total)",
-        ),
-        says="A token fades by its own α.",
+        {
+            "table +": "(table +",
+            ", value)": ", value))",
+            "total + k": "(total + k)",
+            ", (": ".clamp(min=1e-9), (",
+        },
+        "A token fades by its own α.",
     ),
-    Mistake(
-        "the sum does not fade",
-        cell="fading",
-        code=fading(total="total + k"),
-        says="The sum of the weights does not fade.",
-    ),
-    Mistake(
-        "nothing fades",
-        cell="fading",
-        code=fading(table="table + torch.outer(k, value)", total="total + k"),
-        says="Nothing fades",
-    ),
-    Mistake(
+    ("the sum does not fade", {"alpha * total": "total"}, "The sum of the weights does not fade."),
+    ("nothing fades", {"alpha * table": "table", "alpha * total": "total"}, "Nothing fades"),
+    (
         "not divided",
-        cell="fading",
-        code=fading(back="q @ table, (table, total)"),
-        says="It is not divided by the sum of the weights.",
+        {"(q @ table) / (q @ total)": "q @ table"},
+        "It is not divided by the sum of the weights.",
     ),
-    Mistake(
-        "no features",
-        cell="fading",
-        code=fading(q="query", k="key"),
-        says="φ is missing",
-    ),
-    Mistake(
-        "features of the keys alone",
-        cell="fading",
-        code=fading(q="query"),
-        says="φ is used on the keys alone.",
-    ),
-    Mistake(
+    ("no features", {"features(query), features(key)": "query, key"}, "φ is missing"),
+    ("features of the keys alone", {"features(query)": "query"}, "φ is used on the keys alone."),
+    (
         "a moving average",
-        cell="fading",
-        code=fading(
-            table="alpha * table + torch.outer(k, value) * (1 - alpha if total.any() else 1)",
-            total="alpha * total + k * (1 - alpha if total.any() else 1)",
-        ),
-        says="The new token is written with the part 1 − α.",
+        {
+            ", value)": ", value) * (1 - alpha if total.any() else 1)",
+            "+ k": "+ k * (1 - alpha if total.any() else 1)",
+        },
+        "The new token is written with the part 1 − α.",
     ),
-    Mistake(
+    (
         "all keys kept",
-        cell="fading",
-        code=fading().split("\n\n\n")[0]
-        + """
+        {
+            "fading": """def whole(query, key, value, alpha):
+    outputs, state = [], None
+    for q, k, v, a in zip(query, key, value, alpha):
+        output, state = step(q, k, v, a, state)
+        outputs.append(output)
+    return torch.stack(outputs)
 
 
 def step(query, key, value, alpha, state=None):
@@ -451,140 +359,124 @@ def step(query, key, value, alpha, state=None):
     tokens = [*faded, (torch.tensor(1.0), features(key), value)]
     weights = torch.stack([w * (features(query) @ k) for w, k, _ in tokens])
     values = torch.stack([v for _, _, v in tokens])
-    return weights @ values / weights.sum(), tokens
-""",
-        says="Keep sums over the tokens, and no tokens.",
+    return weights @ values / weights.sum(), tokens"""
+        },
+        "Keep sums over the tokens, and no tokens.",
     ),
-    Mistake(
+    (
         "the state changed in place",
-        cell="fading",
-        code=fading(
-            table="table.mul_(alpha).add_(torch.outer(k, value))", total="total.mul_(alpha).add_(k)"
-        ),
-        says="Two steps from the same state differ",
+        {
+            """alpha * table + torch.outer(k, value)
+    total = alpha * total + k""": """table.mul_(alpha).add_(torch.outer(k, value))
+    total = total.mul_(alpha).add_(k)"""
+        },
+        "Two steps from the same state differ",
     ),
-    Mistake(
+    (
         "a product divided by a product",
-        cell="fading",
-        code="""def whole(query, key, value, alpha):
-    product = alpha.cumprod(dim=0)
+        {
+            """outputs, state = [], None
+    for q, k, v, a in zip(query, key, value, alpha):
+        output, state = step(q, k, v, a, state)
+        outputs.append(output)
+    return torch.stack(outputs""": """product = alpha.cumprod(dim=0)
     weights = features(query) @ features(key).T * (product[:, None] / product)
     weights = weights.tril()
-    return weights @ value / weights.sum(dim=1, keepdim=True)
-
-
-"""
-        + STEP,
-        says="fails where an α is 0",
+    return weights @ value / weights.sum(dim=1, keepdim=True"""
+        },
+        "fails where an α is 0",
     ),
-    Mistake(
+    (
         "the future",
-        cell="fading",
-        code="""def whole(query, key, value, alpha):
-    seq = len(query)
-    kept = torch.ones(seq, seq)
-    for i in range(seq):
-        for j in range(i):
-            kept[i, j] = alpha[j + 1 : i + 1].prod()
+        {
+            "outputs, state = [], None": """seq = len(query)
+    kept = torch.ones(seq, seq)""",
+            "q, k, v, a in zip(query, key, value, alpha": "i in range(seq",
+            """output, state = step(q, k, v, a, state)
+        outputs.append(output""": """for j in range(i):
+            kept[i, j] = alpha[j + 1 : i + 1].prod(""",
+            """)
+    return torch.stack(outputs""": """)
     weights = features(query) @ features(key).T * kept
-    return weights @ value / weights.sum(dim=1, keepdim=True)
-
-
-"""
-        + STEP,
-        says="A query sees later tokens.",
+    return weights @ value / weights.sum(dim=1, keepdim=True""",
+        },
+        "A query sees later tokens.",
     ),
-    Mistake(
+    (
         "the newest alpha for all",
-        cell="fading",
-        code="""def whole(query, key, value, alpha):
-    place = torch.arange(len(query))
+        {
+            """outputs, state = [], None
+    for q, k, v, a in zip(query, key, value, alpha):
+        output, state = step(q, k, v, a, state)
+        outputs.append(output)
+    return torch.stack(outputs""": """place = torch.arange(len(query))
     apart = place[:, None] - place
     kept = torch.where(apart >= 0, alpha[:, None] ** apart.clamp(min=0), 0.0)
     weights = features(query) @ features(key).T * kept
-    return weights @ value / weights.sum(dim=1, keepdim=True)
-
-
-"""
-        + STEP,
-        says="All that lies back fades by the newest α.",
+    return weights @ value / weights.sum(dim=1, keepdim=True"""
+        },
+        "All that lies back fades by the newest α.",
     ),
-    Mistake(
+    (
         "itself among the right keys",
-        cell="found",
-        code=found(itself="pass", alone="pass", looked="(met.sum() - seq) / (seq * seq - seq)"),
-        says="A query's own token is among the right keys.",
+        {
+            "scores.fill_diagonal_(-torch.inf)": "pass",
+            "together.fill_diagonal_(False)": "pass",
+            "met.sum(": "(met.sum() - seq",
+        },
+        "A query's own token is among the right keys.",
     ),
-    Mistake(
+    (
         "itself among those looked at",
-        cell="found",
-        code=found(alone="pass"),
-        says="A query's own token is among those that are looked at.",
+        {"together.fill_diagonal_(False)": "pass"},
+        "A query's own token is among those that are looked at.",
     ),
-    Mistake(
-        "of all tokens",
-        cell="found",
-        code=found(looked="met.sum() / seq**2"),
-        says="The share looked at is of all tokens.",
-    ),
-    Mistake(
-        "each round alone",
-        cell="found",
-        code=found(met="together"),
-        says="Each column is one round alone.",
-    ),
-    Mistake(
+    ("of all tokens", {"(seq * seq - seq)": "seq**2"}, "The share looked at is of all tokens."),
+    ("each round alone", {"= met |": "="}, "Each column is one round alone."),
+    (
         "met in every round",
-        cell="found",
-        code=found(met="together if r == 0 else met & together"),
-        says="A key must be met in every round here.",
+        {"met |": "together if r == 0 else met &"},
+        "A key must be met in every round here.",
     ),
-    Mistake(
+    (
         "half of the buckets",
-        cell="found",
-        code=found(bucket="hashed.argmax(dim=1)"),
-        says="Half of the buckets are missing",
+        {"torch.cat([hashed, -hashed], dim=1).max(dim=1).indices": "hashed.argmax(dim=1)"},
+        "Half of the buckets are missing",
     ),
-    Mistake(
+    (
         "opposites together",
-        cell="found",
-        code=found(bucket="hashed.abs().argmax(dim=1)"),
-        says="A row and its opposite fall into one bucket",
+        {"torch.cat([hashed, -hashed], dim=1).max(dim=1).indices": "hashed.abs().argmax(dim=1)"},
+        "A row and its opposite fall into one bucket",
     ),
-    Mistake(
+    (
         "keys as long as they are",
-        cell="found",
-        code=found(keys="x"),
-        says="A key is scaled to length 1 first",
+        {"x / x.norm(dim=1, keepdim=True)": "x"},
+        "A key is scaled to length 1 first",
     ),
-    Mistake(
+    (
         "any key will do",
-        cell="found",
-        code=found(hit="met.gather(1, right).any(dim=1).float().mean()"),
-        says="A query counts as soon as one of its right keys is found.",
+        {
+            """together
+        table[0, r] = met.gather(1, right""": """met | together
+        table[0, r] = met.gather(1, right).any(dim=1"""
+        },
+        "A query counts as soon as one of its right keys is found.",
     ),
-    Mistake(
+    (
         "how many of those looked at are right",
-        cell="found",
-        code=found(hit="met.gather(1, right).sum() / met.sum()"),
-        says="This is how many of the keys looked at are right.",
+        {"float().mean": "sum() / met.sum"},
+        "This is how many of the keys looked at are right.",
     ),
-    Mistake(
-        "the best key alone",
-        cell="found",
-        code=found(top="1"),
-        says="Only the best key counts.",
-    ),
-    Mistake(
+    ("the best key alone", {"top]": "1]"}, "Only the best key counts."),
+    (
         "shares added up",
-        cell="found",
-        code=found(met="together").replace("return table", "return table.cumsum(dim=1)"),
-        says="The shares of the rounds are added up.",
+        {"= met |": "=", "return table": "return table.cumsum(dim=1)"},
+        "The shares of the rounds are added up.",
     ),
-    Mistake(
+    (
         "only earlier tokens are looked at",
-        cell="found",
-        code="""def found(x, rotations, top):
+        {
+            "found": """def found(x, rotations, top):
     seq = len(x)
     own = torch.eye(seq, dtype=torch.bool)
     scores = x @ (x / x.norm(dim=-1, keepdim=True)).T
@@ -598,14 +490,14 @@ def step(query, key, value, alpha, state=None):
         looked = looked | ((bucket[:, None] == bucket).tril(-1))
         hit = (looked & right).sum() / (seq * top)
         shares.append(torch.stack([hit, looked.sum() / (seq * (seq - 1))]))
-    return torch.stack(shares, dim=1)
-""",
-        says="Only earlier tokens are looked at.",
+    return torch.stack(shares, dim=1)"""
+        },
+        "Only earlier tokens are looked at.",
     ),
-    Mistake(
+    (
         "a query's own token takes one of the right places",
-        cell="found",
-        code="""def found(x, rotations, top):
+        {
+            "found": """def found(x, rotations, top):
     seq = len(x)
     own = torch.eye(seq, dtype=torch.bool)
     scores = x @ (x / x.norm(dim=-1, keepdim=True)).T
@@ -618,143 +510,124 @@ def step(query, key, value, alpha, state=None):
         looked = looked | ((bucket[:, None] == bucket) & ~own)
         hit = (looked & right).sum() / (seq * top)
         shares.append(torch.stack([hit, looked.sum() / (seq * (seq - 1))]))
-    return torch.stack(shares, dim=1)
-""",
-        says="where it takes the place of another",
+    return torch.stack(shares, dim=1)"""
+        },
+        "where it takes the place of another",
     ),
-    Mistake(
+    (
         "by the means",
-        cell="judge",
-        code=judge(e="math.log2(statistics.mean(data[long]) / statistics.mean(data[short]))"),
-        says="This is by the means.",
+        {"median(data[long]) / statistics.median": "mean(data[long]) / statistics.mean"},
+        "This is by the means.",
     ),
-    Mistake(
+    (
         "fitted to all lengths",
-        cell="judge",
-        code=judge(
-            e="statistics.linear_regression([math.log(n) for n in lengths], "
-            "[math.log(statistics.median(data[n])) for n in lengths]).slope"
-        ),
-        says="This is fitted to all lengths.",
+        {
+            "math.log2(statistics.median(data[long]) / statistics.median(data[short]))": "statistics.linear_regression([math.log(n) for n in lengths], [math.log(statistics.median(data[n])) for n in lengths]).slope"
+        },
+        "This is fitted to all lengths.",
     ),
-    Mistake(
+    (
         "from the shortest to the longest",
-        cell="judge",
-        code=judge(
-            lengths="lengths[-1], lengths[0]",
-            e="math.log(statistics.median(data[long]) / statistics.median(data[short]), "
-            "long / short)",
-        ),
-        says="This is between the shortest and the longest text.",
+        {
+            """-1] // 2
+        number = math.log2(statistics.median(data[long]) / statistics.median(data[short])""": """0]
+        number = math.log(statistics.median(data[long]) / statistics.median(data[short]), long / short"""
+        },
+        "This is between the shortest and the longest text.",
     ),
-    Mistake(
+    (
         "the last two of the dict",
-        cell="judge",
-        code=judge(lengths="list(data)[:-3:-1]"),
-        says="The lengths do not stand in order.",
+        {"lengths[-1], lengths[-1] // 2": "list(data)[:-3:-1]"},
+        "The lengths do not stand in order.",
     ),
-    Mistake(
-        "base e",
-        cell="judge",
-        code=judge(e="math.log(statistics.median(data[long]) / statistics.median(data[short]))"),
-        says="This is the natural logarithm.",
-    ),
-    Mistake(
+    ("base e", {"log2": "log"}, "This is the natural logarithm."),
+    (
         "never supported",
-        cell="judge",
-        code=judge(square='"open"'),
-        says="The criterion leaves nothing open",
+        {'"supported" if abs(number - 2) <= 0.2 else "refuted"': '"open"'},
+        "The criterion leaves nothing open",
     ),
-    Mistake(
+    (
         "run by run",
-        cell="judge",
-        code=judge(share="statistics.mean(float(a > b) for a, b in zip(first, second))"),
-        says="You pair run 0 with run 0",
+        {"in first for b in second": ", b in zip(first, second)"},
+        "You pair run 0 with run 0",
     ),
-    Mistake(
+    (
         "the difference of the means",
-        cell="judge",
-        code=judge(
-            share="statistics.mean(first) - statistics.mean(second)",
-            remembers='"supported" if number > 0 else "refuted"',
-        ),
-        says="This is the difference of the means.",
+        {
+            "float(a > b) for a in first for b in": "first) - statistics.mean(",
+            '== 1 else "refuted" if number == 0 else "open"': '> 0 else "refuted"',
+        },
+        "This is the difference of the means.",
     ),
-    Mistake(
+    (
         "more than half of the pairs",
-        cell="judge",
-        code=judge(remembers='"supported" if number > 0.5 else "refuted"'),
-        says="The runs overlap",
+        {'== 1 else "refuted" if number == 0 else "open"': '> 0.5 else "refuted"'},
+        "The runs overlap",
     ),
-    Mistake(
+    (
         "the weight behind the window",
-        cell="judge",
-        code=judge(moved="(weights - weights.tril().triu(-window)).sum(dim=1).max().item()"),
-        says="This is the weight behind the window.",
+        {
+            "(after - before).norm(dim=1) / before.norm(dim=1)": "weights - weights.tril().triu(-window)).sum(dim=1"
+        },
+        "This is the weight behind the window.",
     ),
-    Mistake(
+    (
         "not shared anew",
-        cell="judge",
-        code=judge(anew="pass"),
-        says="The weights that are left do not share 1 anew.",
+        {"near = near / near.sum(dim=1, keepdim=True)": "pass"},
+        "The weights that are left do not share 1 anew.",
     ),
-    Mistake(
+    (
         "the mean over the queries",
-        cell="judge",
-        code=judge(moved="((after - before).norm(dim=1) / before.norm(dim=1)).mean().item()"),
-        says="This is the mean over the queries.",
+        {
+            "judge": """def judge(claim, data):
+    if claim == "square":
+        lengths = sorted(data)
+        long, short = lengths[-1], lengths[-1] // 2
+        number = math.log2(statistics.median(data[long]) / statistics.median(data[short]))
+        return number, "supported" if abs(number - 2) <= 0.2 else "refuted"
+    if claim == "remembers":
+        first, second = data
+        number = statistics.mean(float(a > b) for a in first for b in second)
+        return number, "supported" if number == 1 else "refuted" if number == 0 else "open"
+    weights, values, window = data
+    place = torch.arange(len(weights))
+    near = weights.masked_fill(place[:, None] - place > window, 0.0)
+    near = near / near.sum(dim=1, keepdim=True)
+    before, after = weights @ values, near @ values
+    number = ((after - before).norm(dim=1) / before.norm(dim=1)).mean().item()
+    return number, "refuted" if number > 0.05 else "supported\""""
+        },
+        "This is the mean over the queries.",
     ),
-    Mistake(
+    (
         "a length",
-        cell="judge",
-        code=judge(moved="(after - before).norm(dim=1).max().item()"),
-        says="This is a length, and not a share",
+        {"(after - before).norm(dim=1) / before.norm(dim=1)": "after - before).norm(dim=1"},
+        "This is a length, and not a share",
     ),
-    Mistake(
-        "a narrower window",
-        cell="judge",
-        code=judge(behind="place[:, None] - place >= window"),
-        says="The window is one key too narrow",
-    ),
-    Mistake(
+    ("a narrower window", {"place >": "place >="}, "The window is one key too narrow"),
+    (
         "the weight decides",
-        cell="judge",
-        code=judge(
-            window='"refuted" if (weights.tril(-window - 1).sum(dim=1) > 0.05).any() '
-            'else "supported"'
-        ),
-        says="how far the output moves decides",
+        {"number > 0.05": "(weights.tril(-window - 1).sum(dim=1) > 0.05).any()"},
+        "how far the output moves decides",
     ),
-    Mistake(
-        "a tie is a win",
-        cell="judge",
-        code=judge(share="statistics.mean(float(a >= b) for a in first for b in second)"),
-        says="A pair with equal shares is counted.",
-    ),
-    Mistake(
+    ("a tie is a win", {"> b": ">= b"}, "A pair with equal shares is counted."),
+    (
         "one norm over all queries",
-        cell="judge",
-        code=judge(moved="((after - before).norm() / before.norm()).item()"),
-        says="This is one length for all queries together",
+        {"dim=1) / before.norm(dim=1)).max(": ") / before.norm()"},
+        "This is one length for all queries together",
     ),
-    Mistake(
+    (
         "the two longest, whatever their lengths",
-        cell="judge",
-        code=judge(lengths="lengths[-1], lengths[-2]"),
-        says="This is between the two longest texts",
+        {"1] // 2": "2]"},
+        "This is between the two longest texts",
     ),
 ]
 
 RIGHT = [
-    Right(
-        "sets of sources",
-        cell="first-heard",
-        code=heard(),
-    ),
-    Right(
+    (
         "a sum of diagonals, and each source followed",
-        cell="first-heard",
-        code="""def dilated(seq, window, dilation):
+        {
+            "first-heard": """def dilated(seq, window, dilation):
     steps = [torch.ones(max(seq - j * dilation, 0)) for j in range(window + 1)]
     mask = sum(
         torch.diag(step, -j * dilation) for j, step in enumerate(steps) if len(step)
@@ -773,18 +646,13 @@ def first_heard(masks):
             reached = mask[:, knows].any(dim=1)
             first = torch.where(reached & (first < 0), number, first)
         columns.append(first)
-    return torch.stack(columns, dim=1)
-""",
+    return torch.stack(columns, dim=1)"""
+        },
     ),
-    Right(
-        "row by row",
-        cell="stream",
-        code=stream(),
-    ),
-    Right(
+    (
         "a list that drops what is no longer seen",
-        cell="stream",
-        code="""def stream(query, key, value, window, n_sinks):
+        {
+            "stream": """def stream(query, key, value, window, n_sinks):
     cache, outputs = [], []
     for q, k, v in zip(query.split(1), key.split(1), value.split(1)):
         cache.append((k, v))
@@ -794,13 +662,13 @@ def first_heard(masks):
         keys = turn(keys, torch.arange(len(cache)))
         q = turn(q, torch.tensor([len(cache) - 1]))
         outputs.append(F.scaled_dot_product_attention(q[None], keys[None], values[None])[0])
-    return torch.cat(outputs)
-""",
+    return torch.cat(outputs)"""
+        },
     ),
-    Right(
+    (
         "places from a mask",
-        cell="stream",
-        code="""def stream(query, key, value, window, n_sinks):
+        {
+            "stream": """def stream(query, key, value, window, n_sinks):
     from attention import sink_mask
 
     mask = sink_mask(len(query), window, n_sinks)
@@ -809,18 +677,13 @@ def first_heard(masks):
         places = (seen.cumsum(dim=0) - 1).clamp(min=0)
         scores = turn(query[[t]], places[[t]]) @ turn(key, places).T / key.shape[1] ** 0.5
         rows.append(scores.masked_fill(~seen, -torch.inf).softmax(dim=-1) @ value)
-    return torch.cat(rows)
-""",
+    return torch.cat(rows)"""
+        },
     ),
-    Right(
-        "the recurrence, and the recurrence again",
-        cell="fading",
-        code=fading(),
-    ),
-    Right(
+    (
         "values with a 1, in one table",
-        cell="fading",
-        code="""def whole(query, key, value, alpha):
+        {
+            "fading": """def whole(query, key, value, alpha):
     seq = len(query)
     kept = torch.zeros(seq, seq)
     for j in range(seq):
@@ -833,18 +696,13 @@ def step(query, key, value, alpha, state=None):
     written = features(key)[:, None] * torch.cat([value, torch.ones(1)])
     state = written if state is None else alpha * state + written
     *above, below = features(query) @ state
-    return torch.stack(above) / below, state
-""",
+    return torch.stack(above) / below, state"""
+        },
     ),
-    Right(
-        "round by round",
-        cell="found",
-        code=found(),
-    ),
-    Right(
+    (
         "with sets",
-        cell="found",
-        code="""def found(x, rotations, top):
+        {
+            "found": """def found(x, rotations, top):
     seq = len(x)
     scores = x @ F.normalize(x, dim=-1).T
     both = torch.cat([rotations, -rotations], dim=-1)
@@ -859,18 +717,13 @@ def step(query, key, value, alpha, state=None):
             looks += len(seen)
         rows[0].append(hits / (seq * top))
         rows[1].append(looks / (seq * (seq - 1)))
-    return torch.tensor(rows)
-""",
+    return torch.tensor(rows)"""
+        },
     ),
-    Right(
-        "claim by claim",
-        cell="judge",
-        code=judge(),
-    ),
-    Right(
+    (
         "with torch",
-        cell="judge",
-        code="""def square(data):
+        {
+            "judge": """def square(data):
     n = torch.tensor(list(data)).max().item()
     long, short = (torch.tensor(data[k]).double().median() for k in (n, n / 2))
     e = torch.log2(long / short)
@@ -898,7 +751,7 @@ def window(data):
 
 
 def judge(claim, data):
-    return {"square": square, "remembers": remembers, "window": window}[claim](data)
-""",
+    return {"square": square, "remembers": remembers, "window": window}[claim](data)"""
+        },
     ),
 ]

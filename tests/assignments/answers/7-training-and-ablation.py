@@ -1,75 +1,21 @@
-"""Answers to 7-training-and-ablation: mistakes that students make, and other right answers."""
+"""Answers to 7-training-and-ablation: mistakes that students make, and right ones written in another way."""
 
-from tests.assignments.submissions import Mistake, Right
-
-LOSS = """def loss(shares, answers):
-    right = shares.gather(-1, answers[..., None])[..., 0]
-    return -right[answers != 0].log().mean()
-
-
-"""
-
-GRADIENT = """
-
-def gradient(shares, answers):
-    counts = (answers != 0).float()
-    one_hot = F.one_hot(answers, shares.shape[-1])
-    return (shares - one_hot) * (counts / counts.sum())[..., None]
-"""
-
-MOVE = """    with torch.no_grad():
-        for parameter in model.parameters():
-            if parameter.grad is not None:
-                parameter -= rate * parameter.grad
-"""
-
-COSTS = """def costs(model, batch):
-    found = found_at_verb(model, batch)
-    before = share_right(model, batch, found)
-    lost = torch.zeros(found.shape[1], 2, 2)
-    for head in range(found.shape[1]):
-        for way, instead in enumerate((torch.tensor(0.0), {mean})):
-            changed = found{copy}
-            changed[:, {where}] = instead
-            lost[head, way] = {lost}
-    return lost
-"""
-
-
-def costs(mean="found[:, head].mean(dim=0)", copy=".clone()", where="head", lost=""):
-    """The reference with one thing changed."""
-    lost = lost or "before - share_right(model, batch, changed)"
-    return COSTS.format(mean=mean, copy=copy, where=where, lost=lost)
-
-
-JUDGE = """def judge(claim, head, question, looks, right, without):
+# Right answers too; what stands in none of these is written against the solution.
+OTHER = {
+    "judge": """def judge(claim, head, question, looks, right, without):
     if claim == "looks":
         return "shown" if looks[head, question] > 0.5 else "refuted"
     if claim == "every":
-        return {every}
+        return "open" if looks[:, question].max() > 0.5 else "refuted"
     if claim == "sure":
-        return {sure}
+        return "open"
     change = without[head, question] - right[question]
     if claim == "needs":
-        return {needs}
-    return {idle}
-"""
-
-
-def judge(**changed):
-    """The reference with one claim judged otherwise."""
-    rules = {
-        "every": '"open" if looks[:, question].max() > 0.5 else "refuted"',
-        "sure": '"open"',
-        "needs": '"shown" if change <= -0.1 else "refuted"',
-        "idle": '"refuted" if abs(change) >= 0.1 else "open"',
-    }
-    return JUDGE.format(**rules | changed)
-
-
-DIAGNOSE = """def diagnose(train):
+        return "shown" if change <= -0.1 else "refuted"
+    return "refuted" if abs(change) >= 0.1 else "open\"""",
+    "diagnose": """def diagnose(train):
     torch.manual_seed(1)
-    batches = {batches}
+    batches = [(torch.randn(6, 5), torch.randint(4, (6,))) for _ in range(4)]
     new = (torch.randn(40, 5), torch.randint(4, (40,)))
     start, rate = nn.Linear(5, 4), 0.5
 
@@ -86,12 +32,12 @@ DIAGNOSE = """def diagnose(train):
         return model.weight.detach()
 
     theirs = copy.deepcopy(start)
-    returned = train(theirs, batches, {new}, rate)
+    returned = train(theirs, batches, new, rate)
     weight = theirs.weight.detach()
-    close = {close}
+    close = lambda a, b: torch.allclose(a, b, atol=1e-4)
     if close(weight, run()):
         share = (theirs(new[0]).argmax(dim=-1) == new[1]).float().mean().item()
-        return "none" if {honest} else "old sentences"
+        return "none" if abs(returned - share) < 1e-4 else "old sentences"
     for name, found in (
         ("piled up", run(clear=False)),
         ("softmax twice", run(twice=True)),
@@ -99,157 +45,97 @@ DIAGNOSE = """def diagnose(train):
     ):
         if close(weight, found):
             return name
-    return "one batch"
-"""
-
-
-def diagnose(**changed):
-    """A right answer with one thing changed."""
-    parts = {
-        "batches": "[(torch.randn(6, 5), torch.randint(4, (6,))) for _ in range(4)]",
-        "new": "new",
-        "close": "lambda a, b: torch.allclose(a, b, atol=1e-4)",
-        "honest": "abs(returned - share) < 1e-4",
-    }
-    return DIAGNOSE.format(**parts | changed)
-
+    return "one batch\"""",
+}
 
 MISTAKES = [
-    Mistake(
+    (
         "padding in the mean of the loss",
-        cell="log-loss",
-        code="""def loss(shares, answers):
-    return F.nll_loss(shares.log().flatten(0, 1), answers.flatten())
-"""
-        + GRADIENT,
-        says="Padding is in the mean",
+        {
+            """right = shares.gather(-1, answers[..., None])[..., 0]  # (batch, seq)
+    return -right[answers != 0].log().mean(""": "return F.nll_loss(shares.log().flatten(0, 1), answers.flatten()"
+        },
+        "Padding is in the mean",
     ),
-    Mistake(
+    (
         "a softmax of the shares",
-        cell="log-loss",
-        code="""def loss(shares, answers):
-    return F.cross_entropy(shares.flatten(0, 1), answers.flatten(), ignore_index=0)
-"""
-        + GRADIENT,
-        says="`F.cross_entropy` wants logits.",
+        {
+            """right = shares.gather(-1, answers[..., None])[..., 0]  # (batch, seq)
+    return -right[answers != 0].log().mean(""": "return F.cross_entropy(shares.flatten(0, 1), answers.flatten(), ignore_index=0"
+        },
+        "`F.cross_entropy` wants logits.",
     ),
-    Mistake(
+    (
         "the mean before the logarithm",
-        cell="log-loss",
-        code="""def loss(shares, answers):
-    right = shares.gather(-1, answers[..., None])[..., 0]
-    return -right[answers != 0].mean().log()
-"""
-        + GRADIENT,
-        says="The shares are averaged first",
+        {"log().mean": "mean().log"},
+        "The shares are averaged first",
     ),
-    Mistake(
+    (
         "each sentence the same say",
-        cell="log-loss",
-        code="""def loss(shares, answers):
-    right = shares.gather(-1, answers[..., None])[..., 0]
-    counts = answers != 0
-    return (-(right.log() * counts).sum(dim=1) / counts.sum(dim=1)).mean()
-"""
-        + GRADIENT,
-        says="Each sentence has the same say",
+        {
+            "return -right[answers != 0].log(": """counts = answers != 0
+    return (-(right.log() * counts).sum(dim=1) / counts.sum(dim=1)"""
+        },
+        "Each sentence has the same say",
     ),
-    Mistake(
-        "the minus forgotten",
-        cell="log-loss",
-        code="""def loss(shares, answers):
-    right = shares.gather(-1, answers[..., None])[..., 0]
-    return right[answers != 0].log().mean()
-"""
-        + GRADIENT,
-        says="the logarithm of a share is negative",
-    ),
-    Mistake(
+    ("the minus forgotten", {"-right": "right"}, "the logarithm of a share is negative"),
+    (
         "how the loss grows with a share",
-        cell="log-loss",
-        code=LOSS
-        + """def gradient(shares, answers):
-    shares = shares.clone().requires_grad_()
-    loss(shares, answers).backward()
-    return shares.grad
-""",
-        says="This is how the loss grows with each share.",
+        {
+            "counts = (answers != 0).float": "shares = shares.clone().requires_grad_",
+            "one_hot = F.one_hot(answers, shares.shape[-1]": "loss(shares, answers).backward(",
+            "(shares - one_hot) * (counts / counts.sum())[..., None]": "shares.grad",
+        },
+        "This is how the loss grows with each share.",
     ),
-    Mistake(
+    (
         "the gradient of the sum",
-        cell="log-loss",
-        code=LOSS
-        + """def gradient(shares, answers):
-    found = shares - F.one_hot(answers, shares.shape[-1])
-    return found * (answers != 0)[..., None]
-""",
-        says="this is the gradient of the sum",
+        {
+            """counts = (answers != 0).float()  # (batch, seq)
+    one_hot =""": "found = shares -",
+            "(shares - one_hot) * (counts / counts.sum()": "found * (answers != 0",
+        },
+        "this is the gradient of the sum",
     ),
-    Mistake(
+    (
         "padding has a gradient",
-        cell="log-loss",
-        code=LOSS
-        + """def gradient(shares, answers):
-    return (shares - F.one_hot(answers, shares.shape[-1])) / (answers != 0).sum()
-""",
-        says="Padding gets a gradient.",
+        {
+            """counts = (answers != 0).float()  # (batch, seq)
+    one_hot = F.one_hot(answers, shares.shape[-1])  # (batch, seq, words)
+    return (shares - one_hot) * (counts / counts.sum())[..., None]""": "return (shares - F.one_hot(answers, shares.shape[-1])) / (answers != 0).sum()"
+        },
+        "Padding gets a gradient.",
     ),
-    Mistake(
+    (
         "the right word alone",
-        cell="log-loss",
-        code=LOSS
-        + """def gradient(shares, answers):
-    counts = (answers != 0).float()
-    one_hot = F.one_hot(answers, shares.shape[-1])
-    return one_hot * (shares - 1) * (counts / counts.sum())[..., None]
-""",
-        says="Only the right word's logit has a gradient.",
+        {"(shares - one_hot": "one_hot * (shares - 1"},
+        "Only the right word's logit has a gradient.",
     ),
-    Mistake(
+    (
         "the gradient with its sign turned",
-        cell="log-loss",
-        code=LOSS
-        + """def gradient(shares, answers):
-    counts = (answers != 0).float()
-    one_hot = F.one_hot(answers, shares.shape[-1])
-    return (one_hot - shares) * (counts / counts.sum())[..., None]
-""",
-        says="A larger logit of the right word makes the loss smaller",
+        {"shares - one_hot": "one_hot - shares"},
+        "A larger logit of the right word makes the loss smaller",
     ),
-    Mistake(
+    (
         "old gradients",
-        cell="step",
-        code="""def step(model, parts, loss_of, rate):
-    rows = sum(len(x) for x, _ in parts)
-    whole = 0.0
-    for x, answers in parts:
-        share = loss_of(model, x, answers) * len(x) / rows
-        share.backward()
-        whole += share.item()
-"""
-        + MOVE
-        + "    return whole\n",
-        says="Gradients of an earlier batch are in it.",
+        {
+            """model.zero_grad()
+    rows""": "rows"
+        },
+        "Gradients of an earlier batch are in it.",
     ),
-    Mistake(
+    (
         "all parts alike",
-        cell="step",
-        code="""def step(model, parts, loss_of, rate):
-    model.zero_grad()
-    whole = 0.0
-    for x, answers in parts:
-        share = loss_of(model, x, answers) / len(parts)
-        share.backward()
-        whole += share.item()
-"""
-        + MOVE
-        + "    return whole\n",
-        says="All parts count alike.",
+        {
+            "rows = sum(len(x) for x, _ in parts": "model.zero_grad(",
+            "* len(x) / rows": "/ len(parts)",
+        },
+        "All parts count alike.",
     ),
-    Mistake(
+    (
         "a step after each part",
-        cell="step",
-        code="""def step(model, parts, loss_of, rate):
+        {
+            "step": """def step(model, parts, loss_of, rate):
     rows = sum(len(x) for x, _ in parts)
     whole = 0.0
     for x, answers in parts:
@@ -261,119 +147,89 @@ MISTAKES = [
             for parameter in model.parameters():
                 if parameter.grad is not None:
                     parameter -= rate * parameter.grad
-    return whole
-""",
-        says="The parameters move after each part",
+    return whole"""
+        },
+        "The parameters move after each part",
     ),
-    Mistake(
+    (
         "cleared before each part",
-        cell="step",
-        code="""def step(model, parts, loss_of, rate):
-    rows = sum(len(x) for x, _ in parts)
-    whole = 0.0
-    for x, answers in parts:
-        model.zero_grad()
-        share = loss_of(model, x, answers) * len(x) / rows
-        share.backward()
-        whole += share.item()
-"""
-        + MOVE
-        + "    return whole\n",
-        says="Only the last part counts.",
+        {
+            """model.zero_grad()
+    rows""": "rows",
+            "share =": """model.zero_grad()
+        share =""",
+        },
+        "Only the last part counts.",
     ),
-    Mistake(
+    (
         "everything at once",
-        cell="step",
-        code="""def step(model, parts, loss_of, rate):
+        {
+            "step": """def step(model, parts, loss_of, rate):
     model.zero_grad()
     x, answers = (torch.cat(some) for some in zip(*parts))
     loss = loss_of(model, x, answers)
     loss.backward()
-"""
-        + MOVE
-        + "    return loss\n",
-        says="There is memory for one part.",
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.grad is not None:
+                parameter -= rate * parameter.grad
+    return loss"""
+        },
+        "There is memory for one part.",
     ),
-    Mistake(
+    (
         "a new name for the same parameter",
-        cell="step",
-        code="""def step(model, parts, loss_of, rate):
-    model.zero_grad()
-    rows = sum(len(x) for x, _ in parts)
-    whole = 0.0
-    for x, answers in parts:
-        share = loss_of(model, x, answers) * len(x) / rows
-        share.backward()
-        whole += share.item()
-    for parameter in model.parameters():
-        if parameter.grad is not None:
-            parameter = parameter - rate * parameter.grad
-    return whole
-""",
-        says="No parameter has moved.",
+        {
+            """with torch.no_grad():
+        for""": "for",
+            """-= rate * parameter.grad
+    return""": """= parameter - rate * parameter.grad
+    return""",
+        },
+        "No parameter has moved.",
     ),
-    Mistake(
+    (
         "torch writes it down",
-        cell="step",
-        code="""def step(model, parts, loss_of, rate):
-    model.zero_grad()
-    rows = sum(len(x) for x, _ in parts)
-    for x, answers in parts:
-        (loss_of(model, x, answers) * len(x) / rows).backward()
-    for parameter in model.parameters():
-        if parameter.grad is not None:
-            parameter -= rate * parameter.grad
-""",
-        says="Move them in `torch.no_grad()`.",
+        {
+            """with torch.no_grad():
+        for parameter in model.parameters()""": """for parameter in model.parameters():
+        if parameter.grad is not None"""
+        },
+        "Move them in `torch.no_grad()`.",
     ),
-    Mistake(
+    (
         "no gradient is None",
-        cell="step",
-        code="""def step(model, parts, loss_of, rate):
+        {
+            "step": """def step(model, parts, loss_of, rate):
     model.zero_grad()
     rows = sum(len(x) for x, _ in parts)
     for x, answers in parts:
         (loss_of(model, x, answers) * len(x) / rows).backward()
     with torch.no_grad():
         for parameter in model.parameters():
-            parameter -= rate * parameter.grad
-""",
-        says="has the gradient None",
+            parameter -= rate * parameter.grad"""
+        },
+        "has the gradient None",
     ),
-    Mistake(
-        "uphill",
-        cell="step",
-        code="""def step(model, parts, loss_of, rate):
-    model.zero_grad()
-    rows = sum(len(x) for x, _ in parts)
-    whole = 0.0
-    for x, answers in parts:
-        share = loss_of(model, x, answers) * len(x) / rows
-        share.backward()
-        whole += share.item()
-"""
-        + MOVE.replace("-=", "+=")
-        + "    return whole\n",
-        says="It goes uphill",
-    ),
-    Mistake(
+    ("uphill", {"-= rate": "+= rate"}, "It goes uphill"),
+    (
         "the loss of the last part",
-        cell="step",
-        code="""def step(model, parts, loss_of, rate):
-    model.zero_grad()
-    rows = sum(len(x) for x, _ in parts)
-    for x, answers in parts:
-        loss = loss_of(model, x, answers)
-        (loss * len(x) / rows).backward()
-"""
-        + MOVE
-        + "    return loss.item()\n",
-        says="it is the loss of the last part alone",
+        {
+            """whole = 0.0
+    for""": "for",
+            "share =": "loss =",
+            """) * len(x) / rows
+        share.backward()  # adds to the gradients of the parts before
+        whole += share.item""": """)
+        (loss * len(x) / rows).backward""",
+            "return whole": "return loss.item()",
+        },
+        "it is the loss of the last part alone",
     ),
-    Mistake(
+    (
         "a frozen parameter moves",
-        cell="step",
-        code="""def step(model, parts, loss_of, rate):
+        {
+            "step": """def step(model, parts, loss_of, rate):
     for p in model.parameters():
         if p.requires_grad:
             p.grad = None
@@ -387,14 +243,14 @@ MISTAKES = [
         for p in model.parameters():
             if p.grad is not None:
                 p -= rate * p.grad
-    return mean
-""",
-        says="frozen.weight is frozen, and has moved",
+    return mean"""
+        },
+        "frozen.weight is frozen, and has moved",
     ),
-    Mistake(
+    (
         "a momentum",
-        cell="step",
-        code="""VELOCITY = {}
+        {
+            "step": """VELOCITY = {}
 
 
 def step(model, parts, loss_of, rate):
@@ -411,50 +267,39 @@ def step(model, parts, loss_of, rate):
             if p.requires_grad and p.grad is not None:
                 VELOCITY[p] = 0.9 * VELOCITY.get(p, 0.0) + p.grad
                 p -= rate * VELOCITY[p]
-    return mean
-""",
-        says="Plain gradient descent has no memory.",
+    return mean"""
+        },
+        "Plain gradient descent has no memory.",
     ),
-    Mistake(
-        "what is left",
-        cell="costs",
-        code=costs(lost="share_right(model, batch, changed)"),
-        says="This is what is left.",
-    ),
-    Mistake(
-        "heads stay off",
-        cell="costs",
-        code=costs(copy=""),
-        says="Start from all heads for each",
-    ),
-    Mistake(
+    ("what is left", {"= before -": "="}, "This is what is left."),
+    ("heads stay off", {"found.clone()": "found"}, "Start from all heads for each"),
+    (
         "the mean over the heads",
-        cell="costs",
-        code=costs(mean="found.mean(dim=1)"),
-        says="The mean is over the heads",
+        {"[:, head].mean(dim=0": ".mean(dim=1"},
+        "The mean is over the heads",
     ),
-    Mistake(
+    (
         "the mean over the columns",
-        cell="costs",
-        code=costs(mean="found[:, head].mean(dim=-1, keepdim=True)"),
-        says="What the head says about this verb is still in it.",
+        {"=0": "=-1, keepdim=True"},
+        "What the head says about this verb is still in it.",
     ),
-    Mistake(
+    (
         "one number for all columns",
-        cell="costs",
-        code=costs(mean="found[:, head].mean()"),
-        says="Each of the head's d_key columns has a mean of its own",
+        {"dim=0)": ")"},
+        "Each of the head's d_key columns has a mean of its own",
     ),
-    Mistake(
+    (
         "one head alone",
-        cell="costs",
-        code=costs(where="torch.arange(found.shape[1]) != head", mean="torch.tensor(0.0)"),
-        says="this is what one head can do alone",
+        {
+            "found[:, head].mean(dim=0": "torch.tensor(0.0",
+            "head] =": "torch.arange(found.shape[1]) != head] =",
+        },
+        "this is what one head can do alone",
     ),
-    Mistake(
+    (
         "the gate left at 0",
-        cell="costs",
-        code="""def costs(model, batch):
+        {
+            "costs": """def costs(model, batch):
     from attention.trained.ablation import switch_off
 
     found = found_at_verb(model, batch)
@@ -468,137 +313,117 @@ def step(model, parts, loss_of, rate):
         changed = found.clone()
         changed[:, head] = found[:, head].mean(dim=0)
         lost[head, 1] = before - share_right(model, batch, changed)
-    return lost
-""",
-        says="The model must come back as it went in",
+    return lost"""
+        },
+        "The model must come back as it went in",
     ),
-    Mistake(
+    (
         "divided",
-        cell="costs",
-        code=costs(lost="1 - share_right(model, batch, changed) / before"),
-        says="Subtract, and do not divide.",
+        {
+            "before - share_right(model, batch, changed)": "1 - share_right(model, batch, changed) / before"
+        },
+        "Subtract, and do not divide.",
     ),
-    Mistake(
+    (
         "harm costs nothing",
-        cell="costs",
-        code=costs(lost="(before - share_right(model, batch, changed)).clamp(min=0)"),
-        says="A head without which more is right is said to cost nothing.",
+        {
+            "before - share_right(model, batch, changed)": "(before - share_right(model, batch, changed)).clamp(min=0)"
+        },
+        "A head without which more is right is said to cost nothing.",
     ),
-    Mistake(
+    (
         "needed by the map",
-        cell="judge",
-        code=judge(needs='"shown" if looks[head, question] > 0.5 else "refuted"'),
-        says="You judge by where the head looks.",
+        {"change <= -0.1": "looks[head, question] > 0.5"},
+        "You judge by where the head looks.",
     ),
-    Mistake(
+    (
         "needed and looked at",
-        cell="judge",
-        code=judge(
-            needs='"shown" if change <= -0.1 and looks[head, question] > 0.5 else "refuted"'
-        ),
-        says="A model can need a head that looks elsewhere",
+        {"-0.1": "-0.1 and looks[head, question] > 0.5"},
+        "A model can need a head that looks elsewhere",
     ),
-    Mistake(
+    (
         "better is needed, too",
-        cell="judge",
-        code=judge(needs='"shown" if abs(change) >= 0.1 else "refuted"'),
-        says="A model that is better without a head is not worse without it",
+        {"change <= -": "abs(change) >="},
+        "A model that is better without a head is not worse without it",
     ),
-    Mistake(
-        "idle where nothing changes",
-        cell="judge",
-        code=judge(idle='"refuted" if abs(change) >= 0.1 else "shown"'),
-        says="nobody has switched both off",
-    ),
-    Mistake(
-        "harm is no contribution",
-        cell="judge",
-        code=judge(idle='"refuted" if change <= -0.1 else "open"'),
-        says="it does harm",
-    ),
-    Mistake(
+    ("idle where nothing changes", {'else "open"': 'else "shown"'}, "nobody has switched both off"),
+    ("harm is no contribution", {"abs(change) >=": "change <= -"}, "it does harm"),
+    (
         "every model from one",
-        cell="judge",
-        code=judge(every='"shown" if looks[:, question].max() > 0.5 else "refuted"'),
-        says="One model cannot show what holds for every",
+        {'"open" if': '"shown" if'},
+        "One model cannot show what holds for every",
     ),
-    Mistake(
+    (
         "one model refutes nothing",
-        cell="judge",
-        code=judge(every='"open"'),
-        says="One model without such a head is enough",
+        {'"open" if looks[:, question].max() > 0.5 else "refuted"': '"open"'},
+        "One model without such a head is enough",
     ),
-    Mistake(
+    (
         "a weight is a share",
-        cell="judge",
-        code=judge(sure='"shown" if looks[head, question] > 0.5 else "refuted"'),
-        says="A weight says how an average is mixed.",
+        {
+            """"open"
+    change""": """"shown" if looks[head, question] > 0.5 else "refuted"
+    change"""
+        },
+        "A weight says how an average is mixed.",
     ),
-    Mistake(
+    (
         "nothing says it, so it is false",
-        cell="judge",
-        code=judge(sure='"refuted"'),
-        says="nothing can refute it either",
+        {
+            """"open"
+    change""": """"refuted"
+    change"""
+        },
+        "nothing can refute it either",
     ),
-    Mistake(
+    (
         "another word for a verdict",
-        cell="judge",
-        code=judge(sure='"unknown"'),
-        says='"shown", "refuted" or "open" is due',
+        {
+            """"open"
+    change""": """"unknown"
+    change"""
+        },
+        '"shown", "refuted" or "open" is due',
     ),
-    Mistake(
+    (
         "a head for the other question",
-        cell="judge",
-        code=judge(every='"open" if (looks > 0.5).any() else "refuted"'),
-        says="You accept a head that looks at the other question.",
+        {"looks[:, question].max() > 0.5": "(looks > 0.5).any()"},
+        "You accept a head that looks at the other question.",
     ),
-    Mistake(
-        "a single step",
-        cell="diagnose",
-        code=diagnose(batches="[(torch.randn(6, 5), torch.randint(4, (6,)))]"),
-        says="run more than one step",
-    ),
-    Mistake(
-        "the same batch three times",
-        cell="diagnose",
-        code=diagnose(batches="[(torch.randn(6, 5), torch.randint(4, (6,)))] * 3"),
-        says="batches that are alike",
-    ),
-    Mistake(
+    ("a single step", {") for _ in range(4)": ")"}, "run more than one step"),
+    ("the same batch three times", {"for _ in range(4)]": "] * 3"}, "batches that are alike"),
+    (
         "no tolerance",
-        cell="diagnose",
-        code=diagnose(close="torch.equal"),
-        says="compare with a tolerance",
+        {"lambda a, b: torch.allclose(a, b, atol=1e-4)": "torch.equal"},
+        "compare with a tolerance",
     ),
-    Mistake(
+    (
         "what it returns is not looked at",
-        cell="diagnose",
-        code=diagnose(honest="True"),
-        says="What it returns is wrong",
+        {"abs(returned - share) < 1e-4": "True"},
+        "What it returns is wrong",
     ),
-    Mistake(
+    (
         "the old sentences are the new ones",
-        cell="diagnose",
-        code=diagnose(new="batches[-1]", honest="True"),
-        says="that differs from the old ones'",
+        {"new,": "batches[-1],", "abs(returned - share) < 1e-4": "True"},
+        "that differs from the old ones'",
     ),
-    Mistake(
+    (
         "whether the loss falls",
-        cell="diagnose",
-        code="""def diagnose(train):
+        {
+            "diagnose": """def diagnose(train):
     torch.manual_seed(0)
     model = nn.Linear(4, 3)
     x, answers = torch.randn(12, 4), torch.randint(3, (12,))
     before = F.cross_entropy(model(x), answers)
     train(model, [(x, answers)] * 5, (x, answers), 0.1)
-    return "none" if F.cross_entropy(model(x), answers) < before else "uphill"
-""",
-        says="You call a loop",
+    return "none" if F.cross_entropy(model(x), answers) < before else "uphill\""""
+        },
+        "You call a loop",
     ),
-    Mistake(
+    (
         "the gradients that are left in the parameters",
-        cell="diagnose",
-        code="""def diagnose(train):
+        {
+            "diagnose": """def diagnose(train):
     torch.manual_seed(0)
     batches = [(torch.randn(6, 4), torch.randint(3, (6,))) for _ in range(3)]
     model = nn.Linear(4, 3)
@@ -607,14 +432,14 @@ def step(model, parts, loss_of, rate):
         torch.autograd.grad(F.cross_entropy(model(x), answers), model.weight)[0]
         for x, answers in batches
     )
-    return "piled up" if torch.allclose(model.weight.grad, total, atol=1e-4) else "none"
-""",
-        says="A loop need not leave anything in `.grad`.",
+    return "piled up" if torch.allclose(model.weight.grad, total, atol=1e-4) else "none\""""
+        },
+        "A loop need not leave anything in `.grad`.",
     ),
-    Mistake(
+    (
         "looks inside of the loop",
-        cell="diagnose",
-        code="""NAMES = ("piled up", "softmax twice", "uphill", "one batch", "old sentences")
+        {
+            "diagnose": """NAMES = ("piled up", "softmax twice", "uphill", "one batch", "old sentences")
 
 
 def diagnose(train):
@@ -632,17 +457,17 @@ def diagnose(train):
         todo += [cell.cell_contents for cell in (getattr(thing, "__closure__", None) or ())]
         if hasattr(thing, "func"):
             todo.append(thing.func)
-    return "none"
-""",
-        says='You call a loop "none"',
+    return "none\""""
+        },
+        'You call a loop "none"',
     ),
 ]
 
 RIGHT = [
-    Right(
+    (
         "autograd, from logarithms as logits",
-        cell="log-loss",
-        code="""def of(logits, answers):
+        {
+            "log-loss": """def of(logits, answers):
     return F.cross_entropy(logits.flatten(0, 1), answers.flatten(), ignore_index=0)
 
 
@@ -652,13 +477,13 @@ def loss(shares, answers):
 
 def gradient(shares, answers):
     logits = shares.log().requires_grad_()  # a softmax of these gives the shares back
-    return torch.autograd.grad(of(logits, answers), logits)[0]
-""",
+    return torch.autograd.grad(of(logits, answers), logits)[0]"""
+        },
     ),
-    Right(
+    (
         "one place after another",
-        cell="log-loss",
-        code="""def loss(shares, answers):
+        {
+            "log-loss": """def loss(shares, answers):
     places = (answers != 0).nonzero().tolist()
     total = 0.0
     for b, s in places:
@@ -672,13 +497,13 @@ def gradient(shares, answers):
     for b, s in places:
         found[b, s] = shares[b, s] / len(places)
         found[b, s, answers[b, s]] -= 1 / len(places)
-    return found
-""",
+    return found"""
+        },
     ),
-    Right(
+    (
         "torch's optimiser",
-        cell="step",
-        code="""def step(model, parts, loss_of, rate):
+        {
+            "step": """def step(model, parts, loss_of, rate):
     optimiser = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=rate)
     optimiser.zero_grad()
     rows = sum(len(x) for x, _ in parts)
@@ -687,13 +512,13 @@ def gradient(shares, answers):
         losses.append(loss_of(model, x, answers) * len(x))
         (losses[-1] / rows).backward()
     optimiser.step()
-    return sum(losses) / rows
-""",
+    return sum(losses) / rows"""
+        },
     ),
-    Right(
+    (
         "sums by autograd.grad",
-        cell="step",
-        code="""def step(model, parts, loss_of, rate):
+        {
+            "step": """def step(model, parts, loss_of, rate):
     parameters = [p for p in model.parameters() if p.requires_grad]
     total = [torch.zeros_like(p) for p in parameters]
     rows, whole = 0, 0.0
@@ -705,13 +530,13 @@ def gradient(shares, answers):
         rows, whole = rows + len(x), whole + len(x) * loss.item()
     for parameter, sum_ in zip(parameters, total):
         parameter.data.sub_(rate * sum_ / rows)
-    return whole / rows
-""",
+    return whole / rows"""
+        },
     ),
-    Right(
+    (
         "by the gate, and the mean by a stack",
-        cell="costs",
-        code="""def costs(model, batch):
+        {
+            "costs": """def costs(model, batch):
     from attention.trained.who_and_whom import accuracy, without_head
 
     found = found_at_verb(model, batch)
@@ -723,13 +548,13 @@ def gradient(shares, answers):
         heads[head] = heads[head].mean(dim=0).expand_as(heads[head])
         mean = share_right(model, batch, torch.stack(heads, dim=1)).tolist()
         rows.append([[a - b for a, b in zip(both, ways)] for ways in (gone, mean)])
-    return torch.tensor(rows)
-""",
+    return torch.tensor(rows)"""
+        },
     ),
-    Right(
+    (
         "with a mask over the heads",
-        cell="costs",
-        code="""def costs(model, batch):
+        {
+            "costs": """def costs(model, batch):
     found = found_at_verb(model, batch)
     before = share_right(model, batch, found)
     ways = (torch.zeros_like(found), found.mean(dim=0, keepdim=True).expand_as(found))
@@ -737,13 +562,13 @@ def gradient(shares, answers):
     for head in torch.eye(found.shape[1], dtype=torch.bool):
         changed = [torch.where(head[:, None], instead, found) for instead in ways]
         lost.append(torch.stack([before - share_right(model, batch, x) for x in changed]))
-    return torch.stack(lost)
-""",
+    return torch.stack(lost)"""
+        },
     ),
-    Right(
+    (
         "a table of rules",
-        cell="judge",
-        code="""def judge(claim, head, question, looks, right, without):
+        {
+            "judge": """def judge(claim, head, question, looks, right, without):
     looking = [row[question].item() > 0.5 for row in looks]
     change = 0.0
     if head is not None:
@@ -754,18 +579,13 @@ def gradient(shares, answers):
         "idle": lambda: ("open", "refuted")[abs(change) >= 0.1],
         "every": lambda: ("refuted", "open")[any(looking)],
         "sure": lambda: "open",
-    }[claim]()
-""",
+    }[claim]()"""
+        },
     ),
-    Right(
-        "batches of its own, and another order",
-        cell="diagnose",
-        code=diagnose(),
-    ),
-    Right(
+    (
         "one experiment for each mistake",
-        cell="diagnose",
-        code="""def diagnose(train):
+        {
+            "diagnose": """def diagnose(train):
     torch.manual_seed(3)
     a, b, c = ((torch.randn(9, 6), torch.randint(5, (9,))) for _ in range(3))
     start = nn.Linear(6, 5)
@@ -802,7 +622,7 @@ def gradient(shares, answers):
     model_answers = train(model, old, (c[0], start(c[0]).argmax(dim=-1)), 1e-6)
     start_again = copy.deepcopy(start)
     none_right = train(start_again, old, (c[0], (start(c[0]).argmax(dim=-1) + 1) % 5), 1e-6)
-    return "none" if model_answers == 1.0 and none_right == 0.0 else "old sentences"
-""",
+    return "none" if model_answers == 1.0 and none_right == 0.0 else "old sentences\""""
+        },
     ),
 ]

@@ -12,7 +12,8 @@ from assignments import release as releasing
 from assignments.autograders.bundle import LARGEST, PLATFORMS, write_bundle
 from assignments.autograders.one import open_course
 from assignments.course import ROOT
-from tests.assignments.conftest import NAMES, SEED, source
+from tests.assignments.conftest import NAMES, SEED
+from tests.assignments.submissions import source
 from tests.assignments.test_release import REGION, lines
 
 NAME = NAMES[0]

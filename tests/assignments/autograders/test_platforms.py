@@ -18,11 +18,11 @@ from assignments.sandbox import landlock
 from tests.assignments.autograders.conftest import give_packages
 from tests.assignments.autograders.test_bundle import region_lines
 from tests.assignments.autograders.test_points import RUNNER
-from tests.assignments.conftest import NAMES, answers, side_by_side, source
-from tests.assignments.submissions import reference_answers, submission
+from tests.assignments.conftest import NAMES, side_by_side
+from tests.assignments.submissions import bank, reference_answers, source, submission
 
 NAME = NAMES[0]
-MISTAKE = next(side_by_side(answers(NAME).MISTAKES))[0]
+MISTAKE = next(side_by_side(bank(NAME)[0]))[0]
 LOST = tasks(source(NAME))[f"test-{MISTAKE.cell}"]
 SNOOP = """
 import os

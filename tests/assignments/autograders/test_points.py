@@ -1,7 +1,6 @@
 """A bundle gives what `make grade` gives, test by test: to solution, stub and mistakes.
 
-All mistakes are graded by `make grade`, of which a bundle is a copy; here of each task the first,
-in the first assignment, in one that a person marks too, and in the last.
+A bundle is a copy of what `make grade` runs; here it grades of each task the first mistake.
 """
 
 import json
@@ -15,7 +14,8 @@ import pytest
 from assignments.course import tasks
 from assignments.sandbox import landlock
 from tests.assignments.autograders.conftest import give_packages
-from tests.assignments.conftest import source
+from tests.assignments.conftest import GRADED
+from tests.assignments.submissions import source
 from tests.assignments.test_answers import following_test, points
 
 MANY = Path(__file__).with_name("grade_many.py")
@@ -31,9 +31,8 @@ RUNNER = {  # of what Classroom 50 sets, what its contract needs
 pytestmark = pytest.mark.skipif(not landlock.version(), reason="this system has no Landlock")
 
 
-@pytest.mark.parametrize("name", ["1-projection", "6-capstone", "10-attention-at-scale"])
-def test_the_points_of_make_grade(graded_bank, unpacked, name, tmp_path):
-    bank = graded_bank(name)
+def test_the_points_of_make_grade(graded_bank, unpacked, tmp_path):
+    bank, name = graded_bank, GRADED
     mistaken, group = next(iter(bank.mistakes.items()))  # a mistake for each task
     students = ["reference", "stub", mistaken]
     for student in students:
