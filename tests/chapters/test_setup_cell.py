@@ -138,11 +138,27 @@ def test_in_a_checkout_its_source_is_used(alone, tmp_path, pip, source):
     assert asked() == []
 
 
-def test_in_this_checkout_the_explorers_are_found():
+@pytest.mark.parametrize("folder", [".", "..", "../assignments/source"])
+def test_in_this_checkout_the_explorers_are_found(folder):
+    """Wherever in it the kernel was started."""
     book = chapters()[0].parent
     libraries = sysconfig.get_paths()["purelib"]  # and not what its .pth files add
-    found = output(run(SOURCE, book, libraries))
+    found = output(run(SOURCE, book / folder, libraries))
     assert found["added"] == [str(book.parent / "src")]
+
+
+def test_a_readers_own_attention_py_hides_no_checkout(alone, tmp_path):
+    (alone / "attention.py").write_text("x = 1")
+    found = output(run(SOURCE, alone, package(tmp_path / "src").parent))
+    assert found["attention"] == str(tmp_path / "src/attention/__init__.py")
+
+
+def test_a_readers_own_attention_py_that_hides_the_package_is_named(alone, tmp_path, pip):
+    asked = pip("")
+    (alone / "attention.py").write_text("x = 1")
+    words = sentence(run(FILLED, alone, package(tmp_path / "installed")))
+    assert words.startswith(f"{alone / 'attention.py'} hides the book's package")
+    assert asked() == []
 
 
 @pytest.mark.parametrize("folder", [None, "attention"], ids=["empty", "beside-a-clone"])
