@@ -1,8 +1,9 @@
 """Write the question bank in three formats to dist/questions (`make questions`)."""
 
+import sys
 from pathlib import Path
 
-from assignments.questions.bank import load_bank
+from assignments.questions.bank import load_bank, stale_quotes
 from assignments.questions.canvas import canvas_zip
 from assignments.questions.moodle import moodle_xml
 from assignments.questions.qti21 import qti21_zip
@@ -12,6 +13,8 @@ FORMATS = {"moodle.xml": moodle_xml, "qti21.zip": qti21_zip, "canvas-qti.zip": c
 
 
 def main() -> None:
+    if stale := stale_quotes():
+        sys.exit("\n".join(stale))
     chapters = load_bank()
     target = ROOT / "dist" / "questions"
     target.mkdir(parents=True, exist_ok=True)
