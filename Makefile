@@ -36,11 +36,11 @@ CUDA = triton cuda-bindings cuda-pathfinder cuda-toolkit \
 	nvidia-cusparselt-cu13 nvidia-nccl-cu13 nvidia-nvjitlink nvidia-nvshmem-cu13 nvidia-nvtx
 
 .DEFAULT_GOAL = help
-.PHONY: help serve book test slow pages builds clients everything assignments grade questions pdf epub slides offline formats links refresh train \
+.PHONY: help serve book test ci slow pages builds clients everything assignments grade questions pdf epub slides offline formats links refresh train \
 	bench lock clean FORCE
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s%s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z][a-z ]*:.*## / { printf "  make %-12s%s\n", $$1, $$2 }' Makefile
 
 serve: book ## build the book and serve it on 127.0.0.1 (PORT=8000)
 	@echo
@@ -53,20 +53,14 @@ book: $(BUILT) ## build the pages into _build/html; a warning is an error
 test: $(INSTALLED) ## the checks to wait for, and what they leave out (ONLY="lint unit")
 	@$(BIN)/python -m tools.check $(ONLY)
 
-slow: book ## training from nothing, compiling
-	@$(BIN)/python -m tools.check slow
+slow pages builds clients: book ## one kind of what `make test` leaves out, once
+	@$(BIN)/python -m tools.check $@
 
-pages: book ## every page and every explorer in Chromium, in every way
-	@$(BIN)/python -m tools.check pages
+ci: $(INSTALLED) ## every check once: what continuous integration runs
+	@$(BIN)/python -m tools.check ci
 
-builds: book ## the book built for a fork, packed for offline, and what must stop a build
-	@$(BIN)/python -m tools.check builds
-
-clients: book ## the chapters in Colab's packages, Binder's steps, JupyterLab and Notebook 7
-	@$(BIN)/python -m tools.check clients
-
-everything: $(INSTALLED) ## test and all that it leaves out: what continuous integration runs
-	@$(BIN)/python -m tools.check everything
+everything: $(INSTALLED) ## every check in every way, before a release (ONLY="book pages")
+	@$(BIN)/python -m tools.check everything $(ONLY)
 
 assignments: $(INSTALLED) ## the students' notebooks, a zip each (CLASS_SEED=2027 FOR=gradescope)
 	@$(BIN)/python -m assignments.release $(CLASS_SEED) $(if $(FOR),--for $(FOR))
@@ -95,7 +89,7 @@ formats: book ## all four of these, and the pages with them beside, into _build/
 	@$(BIN)/python -m tools.formats
 
 links: $(INSTALLED) ## follow every link to another site
-	@$(BIN)/jupyter-book build book --config _config.yml --toc $(CURDIR)/_toc.yml --path-output _build/links \
+	@$(BIN)/jupyter-book build book --config _config.yml --toc "$(CURDIR)/_toc.yml" --path-output _build/links \
 		--builder linkcheck
 
 refresh: $(INSTALLED) ## run the chapters and store their outputs (NOTEBOOKS="book/05-masking.ipynb")
@@ -124,7 +118,7 @@ $(BUILT): $(INSTALLED) $(BOOK_SOURCES) $(DOCUMENTED) $(REPOSITORY)
 	@echo "Building the book ..."
 	@rm -f $@ # a page that warned is read again by the next build, and warns again
 	@# --toc is absolute, because Jupyter Book reads a relative path from the source folder
-	@$(BIN)/jupyter-book build book --config _config.yml --toc $(CURDIR)/_toc.yml --path-output . \
+	@$(BIN)/jupyter-book build book --config _config.yml --toc "$(CURDIR)/_toc.yml" --path-output . \
 		-W --keep-going -n --all
 	@touch $@
 

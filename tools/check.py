@@ -1,7 +1,12 @@
-"""Run every check, all of them even if one fails, and end with one line of counts.
+"""Run checks, all of them even if one fails, and end with one line of counts.
 
-`make test` runs all but the slow ones and says what it left out, `make everything` runs those too,
-and `python -m tools.check unit lint` these two.
+    python -m tools.check                     what a person waits for: `make test`
+    python -m tools.check unit lint           these two steps
+    python -m tools.check ci                  every step once: `.ci/run`
+    python -m tools.check everything          every step, in every way: before a release
+    python -m tools.check everything pages    this step, in every way
+
+Once means that of a test with many rows, such as the pages, some are run: conftest.py.
 """
 
 import os
@@ -12,13 +17,13 @@ import time
 from glob import glob
 from pathlib import Path
 
+from tools import touched
 from tools.chromium import find_chromium
 
 ROOT = Path(__file__).resolve().parents[1]
 CODE = ["src", "tests", "tools", "benchmarks", "assignments", "book"]
 WORKFLOWS = sorted(glob(".github/workflows/*.yml", root_dir=ROOT))
 ACTIONS = sorted(glob(".github/actions/*/action.yml", root_dir=ROOT))
-CHAPTERS = sorted(glob("book/*.ipynb", root_dir=ROOT))
 
 
 def python(*arguments: str) -> list[str]:
@@ -43,10 +48,16 @@ def cores(container: Path = CONTAINER) -> int:
 
 # As many workers as `main` tells pytest-xdist. Each begins with a run of neighbours, which share
 # what is made for them, and takes from the others when it has none left.
-ALL_CORES = ["-q", "-n", "auto", "--dist", "worksteal"]
+ALL_CORES = ["-q", "-n", "auto", "--dist", "worksteal", "--sampled"]
 # A machine that stalls for a moment fails a test that waits for a browser, a server or a kernel: it
 # is tried once more. The summary counts it as rerun, and the step's output names it.
 ONCE_MORE = ["--reruns", "1", "-raR"]
+
+
+def notebooks(chapters: list[Path]) -> list[str]:
+    names = (str(chapter.relative_to(ROOT)) for chapter in chapters)
+    return python("pytest", "--nbval", *names, *ALL_CORES, "--dist", "loadfile")
+
 
 STEPS = {
     "lint": python("ruff", "check", *CODE),
@@ -70,10 +81,7 @@ STEPS = {
         *("--doctest-modules", "src/attention", "--ignore=src/attention/explore", *ALL_CORES),
     ),
     "chapters": python("pytest", "tests/chapters", "-m", "not slow", *ALL_CORES),
-    "notebooks": python(
-        *("pytest", "--nbval", *CHAPTERS),
-        *(*ALL_CORES, "--dist", "loadfile"),
-    ),
+    "notebooks": notebooks(touched.CHAPTERS),
     "book": ["make", "--no-print-directory", "book", "--assume-new=_config.yml"],
     "site": python("pytest", "tests/site", "-m", "not builds and not slow", *ALL_CORES, *ONCE_MORE),
     "slow": python("pytest", "tests", "--ignore=tests/site", "-m", "slow", *ALL_CORES, *ONCE_MORE),
@@ -96,28 +104,43 @@ def main(wanted: list[str]) -> int:
     environment = {"PYTEST_XDIST_AUTO_NUM_WORKERS": str(cores())} | os.environ
     environment |= {"PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"}
     totals = dict.fromkeys(OUTCOMES, 0)
-    reports = []
-    names = list(STEPS) if wanted == ["everything"] else wanted
-    for name in names or [step for step in STEPS if step not in SLOW]:
-        print(f"\n== {name}: {' '.join(STEPS[name][1:])}", flush=True)
+    reports, left = [], []
+    whole, named = "everything" in wanted, [name for name in wanted if name in STEPS]
+    if unknown := set(wanted) - STEPS.keys() - {"ci", "everything"}:
+        print(f"no step is called {', '.join(unknown)}; there are {', '.join(STEPS)}")
+        return 2
+    steps = dict(STEPS)
+    if not wanted:
+        steps = {name: command for name, command in STEPS.items() if name not in SLOW}
+        chapters = touched.touched(touched.changed())
+        steps["notebooks"] = notebooks(chapters)
+        untouched = len(touched.CHAPTERS) - len(chapters)
+        left = [*SLOW, *([f"notebooks of {untouched} chapters"] if untouched else [])]
+        if not chapters:
+            del steps["notebooks"]
+    for name in named or steps:
+        command = [part for part in steps[name] if part != "--sampled" or not whole]
+        print(f"\n== {name}: {' '.join(command[1:])}", flush=True)
         start = time.monotonic()
         if name in ("site", "pages", "builds", "clients"):
             try:
                 environment["CHROMIUM"] = find_chromium()
             except RuntimeError as error:
                 print(error)
-        status, output = run(STEPS[name], environment)
+        status, output = run(command, environment)
         counts = count(status, output)
         for outcome, number in counts.items():
             totals[outcome] += number
         tally = ", ".join(f"{number} {outcome}" for outcome, number in counts.items() if number)
         reports.append((counts["failed"], f"{name}: {tally} in {time.monotonic() - start:.0f} s"))
+        if rows := re.findall(r"^(\d+) tests left to `make everything`", output, re.MULTILINE):
+            left.append(f"{rows[-1]} rows of {name}")
 
     print("\n== summary")
     for failed, report in reports:
         print("FAILED" if failed else "ok    ", report)
-    if not wanted:
-        print(f"left to `make everything`: {', '.join(SLOW)}")
+    if left:
+        print(f"left to `make everything`: {', '.join(left)}")
     skipped = f", {totals['skipped']} skipped" if totals["skipped"] else ""
     print(f"{totals['passed']} passed, {totals['failed']} failed{skipped}", flush=True)
     return 1 if totals["failed"] else 0

@@ -356,6 +356,7 @@ def test_the_chapters_that_are_tried_have_every_kind_of_explorer():
     assert kinds(LAB) == kinds(path.stem for path in chapters())
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("program", "stem"), LIVE)
 def test_sliders_are_live_before_and_after_the_kernel_stops(jupyter, opened, stem):
     with opened(f"{stem}.ipynb") as (page, explorers):
@@ -373,6 +374,7 @@ def test_sliders_are_live_before_and_after_the_kernel_stops(jupyter, opened, ste
             explorer.try_own()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("program", "stem"), SAVED)
 def test_a_saved_notebook_shows_what_it_stores(jupyter, opened, stem):
     """Without running a cell: the picture where the reader has not trusted the notebook, else live.

@@ -140,6 +140,7 @@ def published(fork_site, browser):
         context.close()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 360])
 def test_a_wrong_address_leads_on(published, theme, width):

@@ -103,6 +103,7 @@ def test_hundreds_of_settings_agree_with_torch(module_page, tasks, asked):
     np.testing.assert_allclose(found, torchs(tasks, asked), rtol=0, atol=CLOSE)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("mistake", BROKEN)
 def test_a_broken_module_is_caught(module_page, tasks, asked, mistake):
     load_module(module_page, "be_the_head", BROKEN[mistake])

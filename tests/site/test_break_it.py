@@ -137,6 +137,7 @@ def test_all_combinations_agree_with_torch(module_page, tasks, model):
     np.testing.assert_allclose(found, torchs(tasks, model), rtol=0, atol=CLOSE)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("mistake", BROKEN)
 def test_a_broken_module_is_caught(module_page, tasks, model, mistake):
     load_module(module_page, "break_it", BROKEN[mistake])

@@ -106,6 +106,7 @@ def written(page_name):
     return ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
 
 
+@pytest.mark.one_in(8)
 def test_code_wraps_in_its_place_and_is_copied_as_it_was_written(visit, site, page_name):
     with visit(f"{site}/{page_name}", width=PHONE) as v:
         blocks = v.page.evaluate(CODE)

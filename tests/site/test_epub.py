@@ -271,6 +271,7 @@ def test_a_published_book_tells_where_its_explorers_live(fork_site, opf, tmp_pat
     assert of_the_fork["identifier"] != metadata(opf)["identifier"]
 
 
+@pytest.mark.everything
 def test_the_same_pages_make_the_same_bytes(html_folder, epub_path, tmp_path):
     write_epub(html_folder, tmp_path / "again.epub")
     assert (tmp_path / "again.epub").read_bytes() == epub_path.read_bytes()

@@ -235,6 +235,7 @@ def test_escape_a_click_outside_and_leaving_it_close_the_menu(visit, site):
         v.assert_no_trouble()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 360])
 def test_an_open_menu_is_inside_the_window_and_accessible(visit, fork_address, theme, width):

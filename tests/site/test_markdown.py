@@ -65,6 +65,7 @@ def markdown_of(folder, name):
     return (folder / f"{name}.md").read_text("utf-8")
 
 
+@pytest.mark.one_in(6)
 @pytest.mark.slow  # two visits of every page
 @pytest.mark.parametrize("name", PAGES)
 def test_it_says_what_the_page_says(visit, site, html_folder, name):

@@ -32,6 +32,7 @@ def unpacked(html_folder, tmp_path_factory):
     return folder / NAME
 
 
+@pytest.mark.one_in(6)
 def test_every_page_works(visit, unpacked, page_name):
     with visit((unpacked / page_name).as_uri(), offline=True) as v:
         for nth in range(v.mount_all()):
@@ -93,6 +94,7 @@ def test_every_page_is_in_it_as_markdown_too(unpacked):
     assert (unpacked / "llms.txt").is_file()
 
 
+@pytest.mark.everything
 def test_the_same_pages_make_the_same_bytes(html_folder, tmp_path):
     first, second = tmp_path / "first.zip", tmp_path / "second.zip"
     write_offline(html_folder, first)

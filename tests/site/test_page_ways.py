@@ -35,6 +35,7 @@ COLOURS = """
 """
 
 
+@pytest.mark.one_in(6)
 def test_without_javascript_a_static_picture_stands_in(visit, site, page_name):
     with visit(f"{site}/{page_name}", java_script_enabled=False) as v:
         for widget in v.page.locator(".static-widget").all():
@@ -51,6 +52,7 @@ def test_without_javascript_a_static_picture_stands_in(visit, site, page_name):
         v.assert_no_trouble()
 
 
+@pytest.mark.one_in(4)
 def test_explorers_follow_the_theme(visit, site, explorer_page):
     with visit(f"{site}/{explorer_page}", theme="light") as v:
         assert v.mount_all(), "the page shows no explorer"

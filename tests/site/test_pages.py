@@ -62,7 +62,7 @@ FIRST_OF_A_LOOK = """;
     [
         # The one that most goes wrong in: the narrow window, and the theme that fewer authors use.
         ("dark", PHONE),
-        pytest.param("light", LAPTOP, marks=pytest.mark.slow),
+        pytest.param("light", LAPTOP, marks=[pytest.mark.slow, pytest.mark.one_in(4)]),
     ],
 )
 def test_page(visit, site, page_name, theme, width):

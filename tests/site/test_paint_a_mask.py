@@ -123,6 +123,7 @@ def test_hundreds_of_masks_agree_with_torch(module_page, tasks, expected):
     np.testing.assert_allclose(painted(module_page, tasks), expected, rtol=0, atol=CLOSE)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("mistake", BROKEN)
 def test_a_broken_module_is_caught(module_page, tasks, expected_of_few, mistake):
     load_module(module_page, "paint_a_mask", BROKEN[mistake])

@@ -214,6 +214,7 @@ def test_a_published_book_tells_where_its_explorers_live(fork_site):
     assert live.get_text().endswith(f"It moves on {site}05-masking.html.")
 
 
+@pytest.mark.everything
 def test_the_same_pages_make_the_same_bytes(html_folder, tmp_path):
     """Of a book with two pages: all of them take minutes, and are printed in the same way."""
     shutil.copytree(html_folder, tmp_path / "pages")

@@ -32,6 +32,7 @@ ON_PAPER = """
 """
 
 
+@pytest.mark.one_in(6)
 def test_only_the_text_is_printed_and_all_of_it(visit, site, page_name):
     with visit(f"{site}/{page_name}", width=A4) as v:
         if not v.page.locator("article.bd-article").count():
@@ -53,6 +54,7 @@ async () => {
 """
 
 
+@pytest.mark.one_in(6)
 def test_an_explorer_is_printed_as_it_stands_or_as_its_picture(visit, site, explorer_page):
     with visit(f"{site}/{explorer_page}", width=A4) as v:
         v.page.emulate_media(media="print")

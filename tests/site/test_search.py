@@ -73,6 +73,7 @@ LEADS_TO = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("query", LEADS_TO)
 def test_a_result_leads_to_the_section_that_says_it(visit, site, html_folder, query):
     for address in (site, html_folder.as_uri()):  # from a folder too

@@ -54,6 +54,7 @@ def slides(html_folder, made_once):
     return made_once("slides", lambda folder: write_slides(html_folder, folder))
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_a_deck_shows_its_chapter(visit, slides, chapter):
     with visit((slides / f"{chapter}.html").as_uri(), offline=True, **STAGE) as v:
@@ -99,6 +100,7 @@ OUTLINED = """
 """
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_its_explorer_moves_and_the_slide_stays(visit, slides, chapter):
     with visit((slides / f"{chapter}.html").as_uri(), offline=True, **STAGE) as v:
@@ -129,6 +131,7 @@ def test_its_explorer_moves_and_the_slide_stays(visit, slides, chapter):
         v.assert_no_trouble()
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_a_cell_that_is_pointed_at_is_the_one_that_is_read_out(visit, slides, chapter):
     large = {"width": 1920, "height": 1080}

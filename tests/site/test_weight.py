@@ -11,6 +11,7 @@ BLOCKING = """
 """
 
 
+@pytest.mark.one_in(4)
 def test_weight(visit, site, page_name, record_property):
     with visit(f"{site}/{page_name}") as v:
         budget = WITH_EXPLORERS if v.mount_all() else WITHOUT

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from tools.check import ROOT, SLOW, STEPS, cores, count, main
+from tools.touched import CHAPTERS, touched
 
 
 @pytest.mark.parametrize(
@@ -38,13 +39,26 @@ def test_a_step_is_counted(status, output, counts):
 
 def test_the_summary_names_what_was_left_out(monkeypatch, capsys):
     monkeypatch.setattr("tools.check.run", lambda *_: (0, "11 passed in 3.41s\n"))
+    monkeypatch.setattr("tools.touched.changed", lambda: {"book/03-splitting-heads.ipynb"})
     assert main([]) == 0
-    n_run = len(STEPS) - len(SLOW)
+    n_run, others = len(STEPS) - len(SLOW), len(CHAPTERS) - 1
     *_, left, total = capsys.readouterr().out.splitlines()
-    assert left == f"left to `make everything`: {', '.join(SLOW)}"
+    assert left == f"left to `make everything`: {', '.join(SLOW)}, notebooks of {others} chapters"
     assert total == f"{11 * n_run} passed, 0 failed"
     main(["unit"])
     assert "make everything" not in capsys.readouterr().out
+
+
+def test_once_is_less_than_everything(monkeypatch, capsys):
+    ran = []
+    said = "7 tests left to `make everything`\n11 passed in 3.41s\n"
+    monkeypatch.setattr("tools.check.run", lambda command, _: ran.append(command) or (0, said))
+    assert main(["ci"]) == main(["everything"]) == 0
+    once, whole = ran[: len(STEPS)], ran[len(STEPS) :]
+    assert once == list(STEPS.values())
+    assert whole == [[part for part in command if part != "--sampled"] for command in once]
+    assert whole != once and "7 rows of pages" in capsys.readouterr().out
+    assert main(["page"]) == 2 and len(ran) == 2 * len(STEPS)
 
 
 @pytest.mark.parametrize(
@@ -60,6 +74,13 @@ def test_a_container_may_have_fewer_cores(tmp_path, monkeypatch, limit, most):
 def test_continuous_integration_runs_every_step():
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text("utf-8"))
     assert tuple(workflow["jobs"]["slow"]["strategy"]["matrix"]["step"]) == SLOW
+    whole = yaml.safe_load((ROOT / ".github/workflows/everything.yml").read_text("utf-8"))
+    tested = {name for name, command in STEPS.items() if command[1:3] == ["-m", "pytest"]}
+    assert {
+        step
+        for steps in whole["jobs"]["everything"]["strategy"]["matrix"]["steps"]
+        for step in steps.split()
+    } == tested
 
 
 # Prints of every test its name, its file and its marks.
@@ -114,7 +135,7 @@ def test(n):
 def test_what_is_one_group_stays_with_one_worker(tmp_path):
     """pytest-xdist says nothing where it loses the groups, and each worker grades all classes."""
     (tmp_path / "test_group.py").write_text(GROUP, "utf-8")
-    _, _, _, tests, *options = STEPS["assignments"]
+    _, _, _, tests, *options = (part for part in STEPS["assignments"] if part != "--sampled")
     assert tests == "tests/assignments"
     run = subprocess.run(
         [sys.executable, "-m", "pytest", *options, "-vv"],
@@ -133,3 +154,63 @@ def test_the_environment_of_another_checkout_is_refused(tmp_path):
     make = ["make", "--dry-run", "book", f"VENV={tmp_path}"]
     run = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=False)
     assert run.returncode and "is the environment of /elsewhere, and this is" in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("file", "run"),
+    [
+        ("book/03-splitting-heads.ipynb", {"03"}),
+        ("src/attention/checks/splitting.py", {"03", "07", "11"}),
+        ("src/attention/drawings/cone.py", {"17"}),
+        ("src/attention/explore/masking.py", {"05"}),
+        ("README.md", set()),
+    ],
+)
+def test_a_branch_runs_the_chapters_that_it_touches(file, run):
+    assert {chapter.stem[:2] for chapter in touched({file})} == run
+
+
+def test_what_every_chapter_stands_on_touches_them_all():
+    for file in ("requirements.txt", "src/attention/trained/dates/weights/x.safetensors"):
+        assert touched({file}) == touched(None) == CHAPTERS
+    computing = {chapter.stem for chapter in touched({"src/attention/dot_product.py"})}
+    assert len(computing) > len(CHAPTERS) / 2
+
+
+SAMPLED = """
+import pytest
+
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("n", range(10))
+def test_many(n):
+    pass
+
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("n", range(2))
+def test_few(n):
+    pass
+
+@pytest.mark.everything
+def test_left():
+    pass
+"""
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_of_many_rows_some_are_run_and_the_others_are_counted(tmp_path, workers):
+    (tmp_path / "test_sampled.py").write_text(SAMPLED, "utf-8")
+    (tmp_path / "conftest.py").write_text((ROOT / "conftest.py").read_text("utf-8"), "utf-8")
+    python = [sys.executable, "-m", "pytest", "-q", "-n", workers, "-p", "no:cacheprovider"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+
+    def counts(*options):
+        run = subprocess.run(
+            [*python, *options], cwd=tmp_path, env=environment, capture_output=True, text=True
+        )
+        passed = re.search(r"(\d+) passed", run.stdout)
+        left = re.search(r"^(\d+) tests left", run.stdout, re.MULTILINE)
+        return int(passed[1]), int(left[1]) if left else 0
+
+    assert counts() == (13, 0)
+    run, left = counts("--sampled")
+    assert run in (3, 4) and run + left == 13
