@@ -18,7 +18,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
-from assignments.course import ROOT, SEED_CELL
+from assignments.course import ROOT, SEED_CELL, grade_id
 from assignments.intake import notebooks
 from assignments.sandbox import landlock
 from tests.assignments.conftest import SEED
