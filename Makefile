@@ -98,7 +98,7 @@ refresh: $(INSTALLED) ## run the chapters and store their outputs (NOTEBOOKS="bo
 train: $(INSTALLED) ## train the book's model anew, and print what each seed comes to
 	@$(BIN)/python -m attention.trained
 
-bench: book ## time the module beside torch's own, and a slider beside interact
+bench: book ## time the module beside torch's own, a slider's step and a letter typed
 	@$(BIN)/python -m benchmarks
 
 lock: | $(BIN)/python ## resolve requirements.txt anew from pyproject.toml

@@ -143,9 +143,7 @@ class MultiHeadAttention(nn.Module):
         return ours
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Refuse what is no module for `attend`, and the names that `attend` has replaced."""
-        if name in REPLACED:
-            raise AttributeError(f"MultiHeadAttention has no {name}; write {REPLACED[name]}")
+        """Refuse what is no module for `attend`."""
         if name == "attend" and not isinstance(value, nn.Module):
             raise TypeError(
                 f"attend must be a module, got {type(value).__name__}; Mechanism(function) makes "
@@ -155,11 +153,3 @@ class MultiHeadAttention(nn.Module):
 
     def extra_repr(self) -> str:
         return f"d_model={self.d_model}, n_heads={self.n_heads}"
-
-
-REPLACED = {
-    "head_gate": "attention.attend = HeadGate(attention.attend, gate)",
-    "qk_transform": "attention.attend.transform = …, or attend=DotProduct(transform=…)",
-    "score_bias": "attention.attend.bias = …, or attend=DotProduct(bias=…)",
-    "mechanism": "attention.attend = Mechanism(function)",
-}

@@ -1,10 +1,11 @@
 """What every explorer says of every cell: torch's numbers, in the words that `said` holds.
 
 Each explorer is shown at three places of its controls or more, and every cell is pointed at. The
-numbers are compared with the frame that torch computed, and the outline with the cell; all words,
-labels and highlights with a text in the folder `said`, where # stands for the cell's own number.
-After a change that is wanted delete the explorer's text and run this test: it writes the text anew,
-and fails once. Read the diff.
+numbers are compared with the frame that torch computed, and the outline with the cell. The words
+are compared with a text in the folder `said`, where # stands for the cell's own number: its status
+at every place in one line, and in another what is said of the first cell of each kind; of the two
+explorers in `WHOLE` all words, labels and highlights. After a change that is wanted delete the
+explorer's text and run this test: it writes the text anew, and fails once. Read the diff.
 """
 
 import json
@@ -27,6 +28,8 @@ SAID = Path(__file__).parent / "said"
 MINUS = "\N{MINUS SIGN}"
 # In two digits or more, or as a percentage; not "2.42 million", which the frame has in millions.
 OTHER_NUMBER = re.compile(rf"({MINUS}?)\b(\d+\.\d\d+(?! \w*illion| thousand)|\d+\.\d(?= %))( %)?")
+# All is kept of what these say: between them they draw each kind of mark, curve, arc and button.
+WHOLE = ("buckets_explorer", "who_and_whom_explorer")
 # What a view is given as JSON.
 STATE = ("title", "controls", "frames", "models", "reads")
 # Places of the controls at which a word turns that the three places of every explorer do not show.
@@ -264,29 +267,33 @@ def in_a_line(texts):
     )
 
 
-def words_of(shown, frame, controls):
-    """What a view says at one place of its controls, as lines; its numbers are torch's."""
+def templates(matrix, tensors, frame):
+    """What is said of each cell of a matrix, by its place; its numbers are torch's."""
+    name, cells = matrix["name"], matrix["cells"]
+    assert (len(cells), len(cells[0])) == tensors[name].shape
+    texts = {}
+    for r, line in enumerate(cells):
+        for c, cell in enumerate(line):
+            if cell:
+                check(cell, matrix, r, c, tensors)
+                texts[r, c] = template(cell, tensors[name][r, c])
+                come_from_torch(texts[r, c], frame, r, c)
+    walked = [line[0] for line in cells[1:]] + cells[-1][1:]
+    for by_key, cell in zip(matrix["byKeys"], walked, strict=True):
+        assert cell is None or by_key == cell["said"], name
+    return texts
+
+
+def words_of(shown, said, controls):
+    """All that a view says at one place of its controls, as lines."""
     yield f"== {controls}"
     yield from filter(None, shown["lines"])
-    tensors = {m["name"]: tensor_of(m["name"], frame) for m in shown["matrices"]}
-    for matrix in shown["matrices"]:
-        name, cells = matrix["name"], matrix["cells"]
-        tensor = tensors[name]
-        yield f"-- {name}, full colour at {matrix['largest']:.2f}"
+    for matrix, texts in zip(shown["matrices"], said, strict=True):
+        yield f"-- {matrix['name']}, full colour at {matrix['largest']:.2f}"
         if any(kind not in ("", "plus", "minus") for line in matrix["kinds"] for kind in line):
             yield from ("".join(MARKS.get(k) or k[-1] for k in line) for line in matrix["kinds"])
-        assert (len(cells), len(cells[0])) == tensor.shape
-        for r, line in enumerate(cells):
-            read = [(c, cell) for c, cell in enumerate(line) if cell]
-            for c, cell in read:
-                check(cell, matrix, r, c, tensors)
-            texts = [template(cell, tensor[r, c]) for c, cell in read]
-            for (c, _), text in zip(read, texts, strict=True):
-                come_from_torch(text, frame, r, c)
-            yield f"{r} {in_a_line(texts)}"
-        walked = [line[0] for line in cells[1:]] + cells[-1][1:]
-        for by_key, cell in zip(matrix["byKeys"], walked, strict=True):
-            assert cell is None or by_key == cell["said"], name
+        for r, line in groupby(texts, key=lambda place: place[0]):
+            yield f"{r} {in_a_line([texts[place] for place in line])}"
     yield from shown["words"]
     if shown["pressed"]:
         yield "-- when its first button was pressed"
@@ -353,10 +360,21 @@ def test_what_is_said_of_every_cell(blank, stored, name):
         "buffers": {trait: text_of(getattr(view, trait)) for trait in ("numbers", "weights")},
         "places": [dict(zip(traits, place, strict=True)) for place in places],
     }
-    now = []
+    whole, statuses, first = [], [], {}
     for place, shown in zip(places, json.loads(blank.evaluate(SAY, given)), strict=True):
+        frame = frames.at(place)
+        tensors = {m["name"]: tensor_of(m["name"], frame) for m in shown["matrices"]}
+        said = [templates(matrix, tensors, frame) for matrix in shown["matrices"]]
         controls = ", ".join(f"{trait} {label}" for trait, label in frames.labels(place).items())
-        now += [line.rstrip() for line in words_of(shown, frames.at(place), controls)]
+        whole += [line.rstrip() for line in words_of(shown, said, controls)]
+        statuses.append(shown["lines"][0])
+        for matrix, texts in zip(shown["matrices"], said, strict=True):
+            for (r, c), text in texts.items():
+                kind = matrix["name"].split()[0], MARKS.get(matrix["kinds"][r][c])
+                first.setdefault(kind, text)
+        for text in shown["words"]:
+            first.setdefault("a word of the text", text)
+    now = whole if name in WHOLE else [in_a_line(statuses), " || ".join(first.values())]
     path = SAID / f"{name}.txt"
     if not path.exists():
         path.write_text("\n".join([*now, ""]), "utf-8")

@@ -204,29 +204,6 @@ REFUSED = {
         ValueError,
         "give dropout=0.1 to attend, as in DotProduct(0.1)",
     ),
-    "an old gate": (
-        lambda module, x: setattr(module, "head_gate", torch.ones(2)),
-        AttributeError,
-        "MultiHeadAttention has no head_gate; write attention.attend = "
-        "HeadGate(attention.attend, gate)",
-    ),
-    "an old transform": (
-        lambda module, x: setattr(module, "qk_transform", Rotary(4)),
-        AttributeError,
-        "MultiHeadAttention has no qk_transform; write attention.attend.transform = …, or "
-        "attend=DotProduct(transform=…)",
-    ),
-    "an old bias": (
-        lambda module, x: setattr(module, "score_bias", None),
-        AttributeError,
-        "MultiHeadAttention has no score_bias; write attention.attend.bias = …, or "
-        "attend=DotProduct(bias=…)",
-    ),
-    "an old mechanism": (
-        lambda module, x: setattr(module, "mechanism", tiled_attention),
-        AttributeError,
-        "MultiHeadAttention has no mechanism; write attention.attend = Mechanism(function)",
-    ),
 }
 
 
