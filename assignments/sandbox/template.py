@@ -66,7 +66,9 @@ class Forked:
         return 1
 
     def send_signal(self, number: int) -> None:
-        signal.pidfd_send_signal(self.handle, number)
+        """As a `Popen`, which sends none to what has ended."""
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.handle, number)
 
     def kill(self) -> None:
         self.send_signal(signal.SIGKILL)

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import time
 
 import pytest
@@ -87,3 +88,13 @@ def test_no_kernel_outlives_its_template(tmp_path):
         kernel.kill()
         pytest.fail("it still runs")
     kernel.wait()
+
+
+def test_what_has_ended_takes_any_signal():
+    """A kernel that a student's code has ended is interrupted and killed all the same."""
+    ended = subprocess.Popen(["true"])
+    forked = template.Forked(ended.pid, os.pidfd_open(ended.pid))
+    ended.wait()
+    forked.send_signal(signal.SIGINT)
+    forked.kill()
+    assert forked.wait() == 1
