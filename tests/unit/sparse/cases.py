@@ -12,9 +12,6 @@ from torch.utils._pytree import tree_leaves
 from attention import scaled_dot_product_attention
 from tests.unit.cases import assert_close, assert_gradients_close
 
-# A mask with a row for each query of `zeros`.
-EACH_QUERYS_OWN = torch.ones(6, 6, dtype=torch.bool)
-
 
 def qkv(seq: int, *, batch: int = 2, heads: int = 2, seed: int = 0) -> list[Tensor]:
     """Query, key and value in float64; the values are wider than the keys."""
