@@ -4,7 +4,6 @@ import torch
 from attention.cached.grouped_query import GroupedQueryAttention
 from attention.cached.key_value_cache import KeyValueCache
 from attention.cached.rolling_cache import RollingCache
-from attention.positions.rotary import Rotary
 from attention.sparse.sinks import sink_mask
 from tests.unit.cases import assert_close, randomise
 from tests.unit.refusals import refusals
@@ -96,30 +95,6 @@ def test_writing_with_it_equals_the_pass_under_the_mask(window, n_sinks, need_we
                     y = y + attended
                 outputs.append(y)
         assert_close(torch.cat(outputs, dim=1), expected)
-
-
-def test_rotary_counts_places_in_the_cache():
-    """As the docstring says: keys in the order of their tokens, then turned.
-
-    Compared with complex numbers: the query at the last place, sink j at j, the others behind it
-    as far as they are in the text.
-    """
-    cache = RollingCache(1, 1, window=3, n_sinks=2, d_key=4, dtype=torch.float64)
-    rotary, written = Rotary(4).double(), tokens(11, batch=1, heads=1)
-    for key, value in written:
-        keys, _ = cache.append(key, value)
-    query = torch.randn(1, 1, 1, 4, dtype=torch.float64)
-    order = cache.positions.argsort()
-    turned_query, turned = rotary(query, keys[:, :, order])
-    scores = (turned_query @ turned.mT).flatten()
-
-    places = {0: 0, 1: 1, 7: 2, 8: 3, 9: 4, 10: 5}  # token: place in the cache
-    theta = torch.tensor([1.0, 10000**-0.5], dtype=torch.float64)
-    q = torch.view_as_complex(query.reshape(2, 2))
-    for score, (token, place) in zip(scores, places.items(), strict=True):
-        k = torch.view_as_complex(written[token, 0].reshape(2, 2))
-        turn = torch.polar(torch.ones(2, dtype=torch.float64), (5 - place) * theta)
-        assert_close(score, (q * turn * k.conj()).real.sum())
 
 
 K = torch.zeros(2, 3, 1, 4)

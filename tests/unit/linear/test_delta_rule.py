@@ -156,17 +156,6 @@ def test_gradients_of_gates_at_their_ends(ends):
     assert torch.autograd.gradgradcheck(rule, (*inputs, beta, alpha))
 
 
-def test_gradients_by_torch_func():
-    query, key, value = with_unit_keys(qkv(5))
-    beta, alpha = gates(5)
-
-    def pulled(alpha):
-        return gated_delta_rule(query, key, value, beta, alpha, chunk=2)[0].sin().sum()
-
-    (expected,) = torch.autograd.grad(pulled(alpha), alpha)
-    assert_close(torch.func.grad(pulled)(alpha.detach()), expected)
-
-
 @pytest.mark.parametrize("decay", [1e-30, 0.01, 1.0])
 def test_no_decay_overflows_however_fast_it_is(decay):
     """64 factors of 0.01 are 0 in float32, and a quotient of two such products is no number."""

@@ -1,17 +1,17 @@
-import subprocess
-import sys
-
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attention.sparse.fixed import fixed_attention
 from attention.sparse.global_tokens import global_mask
 from attention.sparse.random_keys import draw_random_keys, random_mask
+from attention.sparse.strided import strided_attention
 from attention.sparse.union import sparse_attention
 from attention.sparse.window import sliding_window_mask
 from tests.unit.refusals import refusals
 from tests.unit.sparse.cases import (
+    LargestTensor,
     assert_equals_dense,
     largest_piece,
     largest_tensor,
@@ -105,33 +105,20 @@ def test_no_tensor_of_query_times_key_numbers_is_made(parts):
     assert largest_piece(attend, 1000, numbers=2000) <= 2 * 1024 * 2
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss counts differently elsewhere")
-def test_memory_falls():
-    """8 192 queries and keys, forward and back: one head's matrix alone would take 256 MiB."""
-    code = """
-import resource, torch
-from attention.sparse.fixed import fixed_attention
-from attention.sparse.union import sparse_attention
-from attention.sparse.random_keys import draw_random_keys
-from attention.sparse.strided import strided_attention
-torch.set_num_threads(1)
-def attend(x, padding=None):
-    random_keys = draw_random_keys(x.shape[2], 16, block=128)
-    parts = dict(window=128, global_tokens=[0, 9], random_keys=random_keys)
-    for output in (sparse_attention(x, x, x, padding, **parts),
-                   strided_attention(x, x, x, padding, stride=128),
-                   fixed_attention(x, x, x, padding, stride=128)):
-        output.sum().backward()
-x = torch.randn(1, 1, 8192, 16, requires_grad=True)
-attend(x[:, :, :256])
-peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-before = peak()
-attend(x, (torch.arange(8192) < 8000)[None, None, None])
-print(peak() - before)
-"""
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stderr
-    assert float(run.stdout) < 100
+ATTEND = {
+    "union": lambda *x: sparse_attention(*x, **PARTS["union"], block=32),
+    "strided": lambda *x: strided_attention(*x, stride=32),
+    "fixed": lambda *x: fixed_attention(*x, stride=32),
+}
+
+
+@pytest.mark.parametrize("name", ATTEND)
+def test_all_that_is_held_for_the_way_back_is_less_than_half_a_matrix(name):
+    """1,024 queries and keys, forward and back: one head's matrix alone takes 4 MiB."""
+    x = torch.randn(1, 1, 1024, 2, requires_grad=True)
+    with LargestTensor() as watch:
+        ATTEND[name](x, x, x, (torch.arange(1024) < 1000)[None, None, None]).sum().backward()
+    assert watch.peak < 2 * 1024**2
 
 
 test_bad_input = refusals(
