@@ -6,7 +6,6 @@ row makes. All sizes are small, and `N` tokens are no multiple of any block, chu
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -50,13 +49,11 @@ def in_blocks(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = N
     return a.attend_in_blocks(query, key, value, listed, torch.ones(2, block, n) == 1, mask)
 
 
-def hashed(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, *, causal: bool = False
-) -> Tensor:
+def hashed(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
     """Buckets by position; the keys are the queries, so that `key` stands for nothing."""
     batch, heads, n, _ = well_formed(query).shape
     buckets = torch.arange(n).expand(batch, heads, 2, n) // torch.tensor([[3], [4]])
-    return a.lsh_attention(query, value, buckets, mask, chunk_length=4, causal=causal)
+    return a.lsh_attention(query, value, buckets, mask, chunk_length=4)
 
 
 def chosen(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -161,7 +158,6 @@ FUNCTIONS = {
         lambda *qkvm: a.moba_attention(*qkvm, block=3, n_blocks=2, causal=True), causal=True
     ),
     "lsh_attention": Function(hashed, reads=(0, 2)),
-    "lsh_attention, causal": Function(partial(hashed, causal=True), causal=True, reads=(0, 2)),
 }
 
 

@@ -10,6 +10,7 @@ from tests.unit.cases import (
     ULPS_OF_GRADIENTS,
     assert_close,
     assert_gradients_close,
+    gradients,
     randomise,
 )
 from tests.unit.refusals import refusals
@@ -110,6 +111,20 @@ def test_a_token_attends_to_itself_only_where_there_is_nothing_else(length):
     assert output.flatten().tolist() == [3, 2, 1, 4]
     output = lsh_attention(query, value, buckets, chunk_length=4, causal=True)
     assert output.flatten().tolist() == [1, 2, 1, 4]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_under_a_mask(dtype):
+    """A score is as large as its query is long, and rounded three times by half an eps each."""
+    query, value = query_and_value(1, 2, 21, dtype=dtype)
+    buckets = torch.randint(0, 3, (1, 2, 2, 21), generator=torch.Generator().manual_seed(0))
+    mask = (torch.arange(21) < 17)[None, None, None]
+    output = lsh_attention(query, value, buckets, mask, chunk_length=8, causal=True)
+    wide = [x.detach().double() for x in (query, value)]
+    expected = dense(*wide, seen(buckets, 8), causal=True, mask=mask)
+    atol = 1.5 * torch.finfo(dtype).eps * (wide[0].norm(dim=-1).max() * wide[1].abs().max()).item()
+    torch.testing.assert_close(output.double(), expected, rtol=0, atol=atol)
+    assert all(gradient.isfinite().all() for gradient in gradients([output], [query, value]))
 
 
 def test_memory_grows_with_neither_the_pairs_of_tokens_nor_the_rounds():
