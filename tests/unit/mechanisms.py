@@ -195,6 +195,13 @@ FUSED = {"need_weights": False}
 SIZES = {"d_model": D_MODEL, "n_heads": HEADS}
 LAYER = SIZES | {"d_ff": 16}
 
+
+def by_position() -> nn.Module:
+    """Queries and keys turned, and scores biased."""
+    attend = a.DotProduct(transform=a.Rotary(D_KEY), bias=a.LinearBias(HEADS))
+    return a.MultiHeadAttention(**SIZES, attend=attend)
+
+
 MODULES = {
     "TokenEmbedding": Module(lambda: a.TokenEmbedding(9, D_MODEL), lambda n: [ids(n)]),
     "SinusoidalPositionalEncoding": Module(
@@ -208,6 +215,8 @@ MODULES = {
     "MultiHeadAttention, causal": Module(
         lambda: a.MultiHeadAttention(**SIZES), tokens, FUSED | {"causal": True}
     ),
+    "MultiHeadAttention, by position": Module(by_position, two_sequences),
+    "MultiHeadAttention, by position, fused": Module(by_position, tokens, FUSED | {"causal": True}),
     "PerHeadAttention": Module(lambda: a.PerHeadAttention(**SIZES), two_sequences),
     "GroupedQueryAttention": Module(
         lambda: a.GroupedQueryAttention(**SIZES, n_kv_heads=2), two_sequences

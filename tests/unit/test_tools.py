@@ -267,6 +267,7 @@ PER_EXAMPLE = {
     "scaled_dot_product_attention": lambda *x: scaled_dot_product_attention(*x)[0],
     "fused_attention": fused_attention,
     "linear_attention": linear_attention,
+    "gated_delta_rule": FUNCTIONS["gated_delta_rule"].call,
 }
 
 

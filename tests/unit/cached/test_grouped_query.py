@@ -2,14 +2,14 @@ import copy
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
 from attention import MultiHeadAttention, causal_mask, padding_mask
 from attention.cached.grouped_query import GroupedQueryAttention, grouped_attention
 from attention.heads import merge_heads, split_heads
-from tests.unit.cases import assert_close, assert_gradients_close, cases, gradients, randomise
+from tests.unit.cases import assert_close, assert_gradients_close, randomise
 from tests.unit.refusals import refusals
 from tests.unit.sparse.cases import LargestTensor
 
@@ -35,37 +35,23 @@ def grouped_qkv(draw):
     return query, key, value, draw(st.sampled_from([None, mask]))
 
 
+@settings(max_examples=60)
 @given(grouped_qkv(), st.booleans())
-def test_equals_torchs_grouped_attention_in_values_and_gradients(qkv, need_weights):
+def test_equals_attention_to_repeated_keys_in_values_and_gradients(qkv, need_weights):
+    """Query head h attends to head h // group of keys and values."""
     query, key, value, mask = qkv
     output, weights = grouped_attention(query, key, value, mask, need_weights=need_weights)
-    # torch's gradient of a row with nothing to attend to differs between versions: 0 is promised.
-    sees = torch.ones(1, 1, dtype=torch.bool) if mask is None else mask.any(-1, keepdim=True)
-    expected = F.scaled_dot_product_attention(
-        query, key, value, None if mask is None else mask | ~sees, enable_gqa=True
-    ).masked_fill(~sees, 0.0)
+    heads = torch.arange(query.shape[1]) // (query.shape[1] // key.shape[1])
+    exp = (query @ key[:, heads].mT / query.shape[-1] ** 0.5).exp()
+    exp = exp if mask is None else exp * mask
+    total = exp.sum(-1, keepdim=True)
+    wanted = exp / torch.where(total == 0, 1.0, total)
+    expected = wanted @ value[:, heads]
     assert_close(output, expected)
     assert_gradients_close(output, expected, [query, key, value])
     assert (weights is not None) == need_weights
-
-
-@given(grouped_qkv())
-def test_equals_a_loop_over_heads(qkv):
-    """Query head h attends to head h // group of keys and values, row by row."""
-    query, key, value, mask = qkv
-    (batch, n_heads, n_queries, d_key), n_keys = query.shape, key.shape[2]
-    group = n_heads // key.shape[1]
-    output, weights = grouped_attention(query, key, value, mask)
-    allowed = torch.ones(batch, n_heads, n_queries, n_keys, dtype=torch.bool)
-    if mask is not None:
-        allowed = mask.expand_as(allowed)
-    for b in range(batch):
-        for h in range(n_heads):
-            for q in range(n_queries):
-                exp = (key[b, h // group] @ query[b, h, q] / d_key**0.5).exp() * allowed[b, h, q]
-                row = exp / exp.sum() if exp.any() else exp
-                assert_close(weights[b, h, q], row)
-                assert_close(output[b, h, q], row @ value[b, h // group])
+    if need_weights:
+        assert_close(weights, wanted)
 
 
 def test_keys_are_never_repeated():
@@ -75,32 +61,6 @@ def test_keys_are_never_repeated():
         with LargestTensor() as largest, torch.no_grad():
             grouped_attention(query, key, value, need_weights=need_weights)
         assert largest.numel <= key.numel()
-
-
-def test_no_input_is_modified():
-    query, key, value = torch.randn(2, 4, 5, 3), *torch.randn(2, 2, 2, 5, 3)
-    mask = causal_mask(5)
-    inputs = (query, key, value, mask)
-    before = [x.clone() for x in inputs]
-    with torch.no_grad():
-        grouped_attention(query, key, value, mask)
-        grouped_attention(query, key, value, mask, need_weights=False)
-    assert all(torch.equal(x, y) for x, y in zip(inputs, before, strict=True))
-
-
-@given(cases(), st.booleans())
-def test_as_many_heads_of_keys_as_of_queries_is_multi_head(case, need_weights):
-    ours = GroupedQueryAttention.from_multi_head(case.module, case.module.n_heads)
-    arguments = (case.query, case.key, case.value, case.mask)
-    output, weights = ours(*arguments, need_weights=need_weights)
-    expected, expected_weights = case.module(*arguments, need_weights=need_weights)
-    assert_close(output, expected)
-    if need_weights:
-        assert_close(weights, expected_weights)
-    actuals = gradients([output], case.inputs + list(ours.parameters()))
-    wanted = gradients([expected], case.inputs + list(case.module.parameters()))
-    for actual, gradient in zip(actuals, wanted, strict=True):
-        assert_close(actual, gradient)
 
 
 @pytest.mark.parametrize("n_kv_heads", [1, 2, 4])
@@ -153,19 +113,16 @@ def test_from_multi_head_is_exact_where_the_heads_of_a_group_are_equal(n_kv_head
     assert ours.w_k.weight.shape == (n_kv_heads * 2, 12)
 
 
-@pytest.mark.parametrize("n_kv_heads", [1, 2, 4])
+@pytest.mark.parametrize("n_kv_heads", [1, 2])
 @pytest.mark.parametrize("need_weights", [True, False])
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-@pytest.mark.parametrize("pieces", [[1] * 9, [9], [4, 1, 3, 1], [1, 8]], ids=str)
-def test_decoding_with_a_cache_equals_the_causal_pass(n_kv_heads, need_weights, dtype, pieces):
+@pytest.mark.parametrize("pieces", [[1] * 9, [4, 1, 3, 1]], ids=str)
+def test_decoding_with_a_cache_equals_the_causal_pass(n_kv_heads, need_weights, pieces):
     """Three layers, token by token and several at a time."""
     rng = torch.Generator().manual_seed(2)
-    layers = [GroupedQueryAttention(16, 4, n_kv_heads).to(dtype) for _ in range(3)]
+    layers = [GroupedQueryAttention(16, 4, n_kv_heads).double() for _ in range(3)]
     for layer in layers:
         randomise(layer, rng)
-    x = torch.randn(2, 9, 16, generator=rng).to(dtype)
-
-    expected = x
+    x = expected = torch.randn(2, 9, 16, generator=rng).double()
     for layer in layers:
         expected = expected + layer(expected, mask=causal_mask(9))[0]
 
@@ -173,18 +130,15 @@ def test_decoding_with_a_cache_equals_the_causal_pass(n_kv_heads, need_weights, 
     outputs = []
     with torch.no_grad():
         for new in x.split(pieces, dim=1):
-            n, y = new.shape[1], new
+            y = new
             for layer, cache in zip(layers, caches, strict=True):
-                mask = None if n == 1 else causal_mask(n, cache.length + n)
-                attended, weights = layer(y, mask=mask, cache=cache, need_weights=need_weights)
-                assert weights is None or weights.shape == (2, 4, n, cache.length)
+                attended, weights = layer(y, causal=True, cache=cache, need_weights=need_weights)
+                assert weights is None or weights.shape == (2, 4, new.shape[1], cache.length)
                 y = y + attended
             outputs.append(y)
-    tolerance = (1e-12 if dtype == torch.float64 else 1e-6) * expected.abs().max().item()
-    torch.testing.assert_close(torch.cat(outputs, dim=1), expected, rtol=0, atol=tolerance)
-    size = torch.finfo(dtype).bits // 8
+    assert_close(torch.cat(outputs, dim=1), expected)
     assert [cache.length for cache in caches] == [9] * 3
-    assert sum(c.nbytes for c in caches) == 2 * 3 * n_kv_heads * 4 * 9 * size * 2  # batch 2
+    assert sum(c.nbytes for c in caches) == 2 * 3 * n_kv_heads * 4 * 9 * 8 * 2  # batch 2
 
 
 def test_a_padding_mask_counts_the_cached_keys():
@@ -202,29 +156,6 @@ def test_a_padding_mask_counts_the_cached_keys():
             assert_close(output, expected[:, i : i + 1])
 
 
-def test_a_query_that_may_attend_to_nothing_gets_the_bias_of_w_o():
-    module, x = GroupedQueryAttention(8, 4, 2), torch.randn(2, 3, 8, requires_grad=True)
-    mask = torch.ones(3, 3) == 1
-    mask[1] = False
-    for need_weights in (True, False):
-        output, weights = module(x, mask=mask, need_weights=need_weights)
-        assert torch.equal(output[:, 1], module.w_o.bias.expand(2, 8))
-        assert weights is None or not weights[:, :, 1].any()
-        assert all(g.isfinite().all() for g in gradients([output], [x, *module.parameters()]))
-
-
-def test_dropout_in_training_only():
-    torch.manual_seed(0)
-    module, x = GroupedQueryAttention(8, 4, 2, dropout=0.5), torch.randn(2, 20, 8)
-    for need_weights in (True, False):
-        module.train()
-        first, second = (module(x, need_weights=need_weights)[0] for _ in range(2))
-        assert not torch.allclose(first, second)
-        module.eval()
-        first, second = (module(x, need_weights=need_weights)[0] for _ in range(2))
-        assert torch.equal(first, second)
-
-
 def test_parameters_have_the_promised_names_and_shapes():
     state = GroupedQueryAttention(12, 6, 2).state_dict()
     shapes = {name: tuple(x.shape) for name, x in state.items()}
@@ -237,22 +168,6 @@ def test_parameters_have_the_promised_names_and_shapes():
     }
     assert list(GroupedQueryAttention(12, 6, 2, bias=False).state_dict()) == list(state)[::2]
     assert "n_heads=6, n_kv_heads=2" in repr(GroupedQueryAttention(12, 6, 2))
-
-
-@pytest.mark.usefixtures("as_a_reader")
-def test_a_refused_call_leaves_the_cache_as_it_was():
-    module, x = GroupedQueryAttention(8, 4, 2), torch.randn(1, 2, 8)
-    cache = module.new_cache(batch=1, max_length=5)
-    with torch.no_grad():
-        module(x, mask=causal_mask(2), cache=cache)
-        keys = cache.keys.clone()
-        for mask in (causal_mask(2), causal_mask(2, 4).float(), causal_mask(2, 4)[None]):
-            with pytest.raises((ValueError, TypeError)):
-                module(x + 1, mask=mask, cache=cache)
-        assert cache.length == 2
-        assert torch.equal(cache.keys, keys)
-        module(x + 1, mask=causal_mask(2, 4), cache=cache)
-    assert cache.length == 4
 
 
 Q, K = torch.zeros(2, 6, 5, 4), torch.zeros(2, 3, 7, 4)
@@ -280,41 +195,10 @@ REFUSED = {
         ValueError,
         "n_kv_heads=3 does not divide n_heads=8; it can be 1, 2, 4 or 8",
     ),
-    "heads that do not divide d_model": (
-        lambda: GroupedQueryAttention(8, 3, 1),
-        ValueError,
-        "n_heads=3 does not divide d_model=8; it can be 1, 2, 4 or 8",
-    ),
-    "pooling into heads that do not divide": (
-        lambda: GroupedQueryAttention.from_multi_head(MultiHeadAttention(12, 6), 4),
-        ValueError,
-        "n_kv_heads=4 does not divide n_heads=6; it can be 1, 2, 3 or 6",
-    ),
-    "pooling torch's module": (
-        lambda: GroupedQueryAttention.from_multi_head(torch.nn.MultiheadAttention(8, 2), 1),
-        TypeError,
-        "module must be an object of class MultiHeadAttention, got MultiheadAttention",
-    ),
-    "a mask of another length": (
-        lambda: GQA(X, mask=causal_mask(5, 6)),
-        ValueError,
-        "mask of shape (5, 6) does not broadcast to (batch, heads, query, key) = (2, 4, 5, 5)",
-    ),
     "a cache in cross-attention": (
         lambda: GQA(X, X, cache=GQA.new_cache(2, 5)),
         ValueError,
         "a cache is for self-attention, where each step adds keys, got key or value too",
-    ),
-    "a cache of another batch": (
-        lambda: GQA(X[:1], cache=GQA.new_cache(2, 5)),
-        ValueError,
-        "key has shape (batch, kv_heads, new, d_key) = (1, 2, 5, 2), and this cache takes "
-        "(2, 2, 5, 2)",
-    ),
-    "training with a cache": (
-        lambda: GQA(X, cache=GQA.new_cache(2, 5)),
-        ValueError,
-        "key asks for gradients, which a cache cannot give",
     ),
 }
 
@@ -340,19 +224,11 @@ def test_the_causal_flag_is_the_mask(masked, n_queries, n_keys, need_weights):
     assert_gradients_close(output, expected, inputs)
 
 
+@pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("need_weights", [False, True])
-def test_the_modules_causal_flag_and_its_dropout(need_weights):
+def test_dropout_in_training_only(need_weights, causal):
     module, x = GroupedQueryAttention(8, 4, 2, dropout=0.5), torch.randn(1, 50, 8)
-    expected, _ = module.eval()(x, mask=causal_mask(50))
-    assert_close(module(x, causal=True, need_weights=need_weights)[0], expected)
-    dropped, _ = module.train()(x, causal=True, need_weights=need_weights)
+    expected, _ = module.eval()(x, mask=causal_mask(50) if causal else None)
+    assert_close(module(x, causal=causal, need_weights=need_weights)[0], expected)
+    dropped, _ = module.train()(x, causal=causal, need_weights=need_weights)
     assert not torch.allclose(dropped, expected, atol=1e-3)
-
-
-def test_a_prompt_and_its_tokens_through_the_flag():
-    module, x = GroupedQueryAttention(8, 4, 2), torch.randn(2, 6, 8)
-    expected, _ = module(x, mask=causal_mask(6))
-    with torch.no_grad():
-        cache = module.new_cache(2, max_length=6)
-        steps = [module(part, causal=True, cache=cache)[0] for part in x.split([3, 2, 1], dim=1)]
-    assert_close(torch.cat(steps, dim=1), expected)

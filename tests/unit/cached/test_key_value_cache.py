@@ -60,21 +60,6 @@ REFUSED = {
         ValueError,
         f"key has shape (batch, kv_heads, new, d_key) = (1, 3, 1, 4), {WANTED}",
     ),
-    "other heads": (
-        lambda: filled().append(K[:, :1], K[:, :1]),
-        ValueError,
-        f"key has shape (batch, kv_heads, new, d_key) = (2, 1, 1, 4), {WANTED}",
-    ),
-    "another width": (
-        lambda: filled().append(K, K[..., :2]),
-        ValueError,
-        f"value has shape (batch, kv_heads, new, d_key) = (2, 3, 1, 2), {WANTED}",
-    ),
-    "more values than keys": (
-        lambda: filled().append(K, K.expand(2, 3, 2, 4)),
-        ValueError,
-        f"value has shape (batch, kv_heads, new, d_key) = (2, 3, 2, 4), {WANTED}",
-    ),
     "another dtype": (
         lambda: filled().append(K.half(), K.half()),
         TypeError,

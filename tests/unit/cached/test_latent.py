@@ -2,34 +2,30 @@ import copy
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.utils.flop_counter import FlopCounterMode
 
-from attention import KeyValueCache, MultiHeadAttention, causal_mask, padding_mask
+from attention import KeyValueCache, causal_mask
 from attention.cached.latent import LatentAttention, LatentCache
 from attention.cost.caches import MODELS
-from tests.unit.cases import assert_close, gradients, randomise
+from tests.unit.cases import assert_close, randomise
 from tests.unit.refusals import refusals
 from tests.unit.sparse.cases import LargestTensor
 
 
 @st.composite
-def layers(draw, *, whole=True):
-    """Draw a layer, tokens for it, and a mask that differs in none, some or all of its axes.
-
-    A layer that is not `whole` has no rotary key, no norm and no latent queries.
-    """
+def layers(draw):
+    """Draw a layer, tokens for it, and a mask that differs in none, some or all of its axes."""
     batch, n_heads, d_key, d_latent = (draw(st.integers(1, n)) for n in (3, 4, 4, 9))
     seq, rng = draw(st.integers(1, 6)), torch.Generator().manual_seed(draw(st.integers(0, 2**32)))
-    options = {"bias": draw(st.booleans())}
-    if whole:
-        options |= {
-            "d_rotary": draw(st.sampled_from((0, 2, 4))),
-            "d_query_latent": draw(st.sampled_from((None, 3))),
-            "d_key": draw(st.sampled_from((None, 5))),
-            "norm": draw(st.booleans()),
-        }
+    options = {
+        "bias": draw(st.booleans()),
+        "d_rotary": draw(st.sampled_from((0, 2, 4))),
+        "d_query_latent": draw(st.sampled_from((None, 3))),
+        "d_key": draw(st.sampled_from((None, 5))),
+        "norm": draw(st.booleans()),
+    }
     module = LatentAttention(n_heads * d_key, n_heads, d_latent, **options).double()
     randomise(module, rng)
     x = torch.randn(batch, seq, module.d_model, dtype=torch.float64, generator=rng)
@@ -52,6 +48,7 @@ def rms_normed(vector, gain):
     return gain * vector / (vector.square().mean(-1, keepdim=True) + 1e-6).sqrt()
 
 
+@settings(max_examples=30)
 @given(layers(), st.booleans(), st.booleans())
 def test_equals_the_papers_formulas_in_a_loop(case, causal, need_weights):
     """Equations 37 to 47, for one token, one head and one earlier token after the other."""
@@ -202,107 +199,26 @@ def test_equals_the_published_layer_on_its_weights(d_query, need_weights):
     cache = module.new_cache(batch=2, max_length=9)
     with torch.no_grad():
         steps = [module(part, causal=True, cache=cache)[0] for part in x.split([4, 1, 1, 3], dim=1)]
-    assert_close(torch.cat(steps, dim=1), expected, ulps=64)
-
-
-def test_the_weights_of_a_published_layer_come_back_as_they_went_in():
-    rng = torch.Generator().manual_seed(0)
-    for d_query in (7, 0):
-        weights = published_weights(rng, d_query=d_query)
-        module = LatentAttention.from_deepseek(weights, n_heads=3)
-        assert module.w_o.weight.dtype == torch.float64
-        back = in_published_order(module.state_dict(), n_heads=3)
-        assert back.keys() == weights.keys()
-        assert all(torch.equal(back[name], weights[name]) for name in weights)
-
-
-def test_a_score_depends_on_the_distance_and_not_on_the_place():
-    """Three tokens in front that nobody sees change nothing, though all others stand later."""
-    module = LatentAttention(12, 3, 5, d_rotary=4, norm=True).double()
-    x = torch.randn(2, 9, 12, dtype=torch.float64)
-    hidden = torch.ones(9, 9) == 1
-    hidden[:, :3] = False
-    expected, expected_weights = module(x[:, 3:], causal=True)
-    output, weights = module(x, hidden, causal=True)
-    assert_close(output[:, 3:], expected, ulps=64)
-    assert_close(weights[:, :, 3:, 3:], expected_weights, ulps=64)
-    swapped = x[:, [3, 5, 4, 6, 7, 8]]  # the order of what is seen does count
-    assert not torch.allclose(module(swapped, causal=True)[0][:, -1], expected[:, -1])
-
-
-def multiplied_out(module):
-    """`MultiHeadAttention` whose keys and values take two matrices in one, and no bias."""
-    whole = MultiHeadAttention(module.d_model, module.n_heads).double()
-    with torch.no_grad():
-        for w in (whole.w_q, whole.w_k, whole.w_v, whole.w_o):
-            w.bias.zero_()
-        for name in ("w_q", "w_o"):
-            getattr(whole, name).load_state_dict(getattr(module, name).state_dict(), strict=False)
-        whole.w_k.weight.copy_(module.w_k.weight @ module.w_down.weight)
-        whole.w_v.weight.copy_(module.w_v.weight @ module.w_down.weight)
-    return whole
-
-
-@given(layers(whole=False), st.booleans(), st.booleans())
-def test_is_multi_head_attention_with_the_matrices_multiplied_out(case, causal, need_weights):
-    """In values and gradients; those of a product are told by hand."""
-    module, x, mask = case
-    whole = multiplied_out(module)
-    options = {"causal": causal, "need_weights": need_weights}
-    output, weights = module(x, mask, **options)
-    expected, expected_weights = whole(x, mask=mask, **options)
-    assert_close(output, expected)
-    if need_weights:
-        assert_close(weights, expected_weights)
-    names = [name for name, _ in module.named_parameters()]
-    ours = gradients([output], [x, *module.parameters()])
-    theirs = gradients([expected], [x, *whole.parameters()])
-    assert_close(ours[0], theirs[0])
-    actual = dict(zip(names, ours[1:], strict=True))
-    wanted = dict(zip([name for name, _ in whole.named_parameters()], theirs[1:], strict=True))
-    down, up_k, up_v = module.w_down.weight, module.w_k.weight, module.w_v.weight
-    keys, values = wanted.pop("w_k.weight"), wanted.pop("w_v.weight")
-    wanted["w_k.weight"], wanted["w_v.weight"] = keys @ down.T, values @ down.T
-    wanted["w_down.weight"] = up_k.T @ keys + up_v.T @ values
-    for name in names:
-        assert_close(actual[name], wanted[name])
-
-
-@pytest.mark.parametrize("where", ["w_down", "w_k", "w_v"])
-def test_a_bias_that_is_left_out_would_change_nothing_or_what_the_bias_of_w_o_does(where):
-    module = LatentAttention(12, 3, 5).double()
-    randomise(module, torch.Generator().manual_seed(0))
-    x = torch.randn(2, 7, 12, dtype=torch.float64)
-    whole = multiplied_out(module)
-    part = getattr(module, where).weight
-    bias = torch.randn(part.shape[0], dtype=torch.float64)
-    with torch.no_grad():
-        if where != "w_v":
-            whole.w_k.bias.copy_(module.w_k.weight @ bias if where == "w_down" else bias)
-        if where != "w_k":
-            whole.w_v.bias.copy_(module.w_v.weight @ bias if where == "w_down" else bias)
-        output = module(x)[0] + whole.w_o.weight @ whole.w_v.bias
-    assert_close(whole(x)[0], output)
+    assert_close(torch.cat(steps, dim=1), expected)
 
 
 WHOLE = {"d_rotary": 4, "d_query_latent": 7, "norm": True}
 
 
-@pytest.mark.parametrize("d_latent", [1, 5, 16, 24])
-@pytest.mark.parametrize("options", [{}, {"d_rotary": 2}, WHOLE], ids=["rows", "rotary", "whole"])
+@pytest.mark.parametrize("d_latent", [1, 16])
+@pytest.mark.parametrize("options", [{}, WHOLE], ids=["rows", "whole"])
 @pytest.mark.parametrize("need_weights", [True, False])
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-@pytest.mark.parametrize("pieces", [[1] * 9, [4, 1, 3, 1], [1, 8]], ids=str)
-def test_the_absorbed_form_equals_the_plain_one(d_latent, options, need_weights, dtype, pieces):
+@pytest.mark.parametrize("pieces", [[1] * 9, [4, 1, 3, 1]], ids=str)
+def test_the_absorbed_form_equals_the_plain_one(d_latent, options, need_weights, pieces):
     """Three layers, token by token and several at a time, weights too."""
     rng = torch.Generator().manual_seed(d_latent)
-    modules = [LatentAttention(12, 3, d_latent, **options).to(dtype) for _ in range(3)]
+    modules = [LatentAttention(12, 3, d_latent, **options).double() for _ in range(3)]
     for module in modules:
         randomise(module, rng)
-    x = torch.randn(2, 9, 12, generator=rng).to(dtype)
+    x = expected = torch.randn(2, 9, 12, generator=rng).double()
     caches = [module.new_cache(batch=2, max_length=9) for module in modules]
     with torch.no_grad():
-        expected, plain = x, []
+        plain = []
         for module in modules:
             attended, weights = module(expected, mask=causal_mask(9))
             expected = expected + attended
@@ -316,12 +232,13 @@ def test_the_absorbed_form_equals_the_plain_one(d_latent, options, need_weights,
                 )
                 y = y + attended
                 if need_weights:
-                    assert_close(seen, weights[:, :, start : cache.length, : cache.length], ulps=64)
+                    assert_close(seen, weights[:, :, start : cache.length, : cache.length])
             outputs.append(y)
-    assert_close(torch.cat(outputs, dim=1), expected, ulps=64)
+    assert_close(torch.cat(outputs, dim=1), expected)
     assert [cache.length for cache in caches] == [9] * 3
 
 
+@settings(max_examples=30)
 @given(layers())
 def test_the_absorbed_form_takes_any_mask(case):
     """All tokens behind one that they cannot see; rows that see nothing included."""
@@ -339,31 +256,8 @@ def test_the_absorbed_form_takes_any_mask(case):
                 module(before, cache=cache)
                 output, weights = module(x, hidden, cache=cache, **options)
                 expected, expected_weights = module(x, mask, **options)
-            assert_close(output, expected, ulps=64)
+            assert_close(output, expected)
             assert not need_weights or torch.allclose(weights[..., 1:], expected_weights)
-
-
-def test_a_padding_mask_counts_the_cached_tokens():
-    module = LatentAttention(8, 4, 3, d_rotary=2).double()
-    x = torch.randn(2, 5, 8, dtype=torch.float64)
-    ids = torch.tensor([[1, 1, 1, 1, 1], [0, 0, 1, 1, 1]])  # padding in front, as in decoding
-    expected, _ = module(x, padding_mask(ids, 0), causal=True)
-    cache = module.new_cache(2, 5)
-    with torch.no_grad():
-        for i in range(5):
-            output, _ = module(x[:, i : i + 1], padding_mask(ids[:, : i + 1], 0), cache=cache)
-            assert_close(output, expected[:, i : i + 1])
-
-
-def test_a_token_that_may_attend_to_nothing_gets_the_bias_of_w_o():
-    module, x = LatentAttention(8, 4, 3), torch.randn(2, 3, 8, requires_grad=True)
-    mask = torch.ones(3, 3) == 1
-    mask[1] = False
-    for need_weights in (True, False):
-        output, weights = module(x, mask, need_weights=need_weights)
-        assert torch.equal(output[:, 1], module.w_o.bias.expand(2, 8))
-        assert weights is None or not weights[:, :, 1].any()
-        assert all(g.isfinite().all() for g in gradients([output], [x, *module.parameters()]))
 
 
 @pytest.mark.parametrize("need_weights", [True, False])
@@ -402,17 +296,6 @@ def test_a_prompt_takes_the_plain_form_and_what_follows_the_absorbed_one():
     x, cache = torch.randn(1, 20, 64), module.new_cache(1, 40)
     assert flops_of(module, x, cache) == flops_of(module, x)
     assert flops_of(module, x, cache) > flops_of(module, x)
-
-
-@pytest.mark.parametrize(("dtype", "size"), [(torch.float32, 4), (torch.bfloat16, 2)])
-def test_bytes_are_what_the_formula_says(dtype, size):
-    """layers · d_latent · length · bytes, for each sequence of the batch; heads do not count."""
-    modules = [LatentAttention(32, n_heads, 12).to(dtype) for n_heads in (1, 4, 16)]
-    caches = [module.new_cache(batch=2, max_length=100) for module in modules]
-    assert sum(cache.nbytes for cache in caches) == 3 * 12 * 100 * size * 2
-    assert [cache.latents.untyped_storage().nbytes() for cache in caches] == [
-        12 * 100 * size * 2
-    ] * 3
 
 
 def test_a_token_of_deepseek_v2_takes_the_bytes_that_the_paper_says():
@@ -472,18 +355,6 @@ def test_a_cache_made_under_autocast_takes_its_rows():
         assert cache.latents.dtype == torch.bfloat16
         steps = [module(token, cache=cache)[0] for token in x.split(1, dim=1)]
         assert_close(torch.cat(steps, 1), module(x, causal=True)[0], ulps=16)
-
-
-def test_no_input_is_modified():
-    module = LatentAttention(8, 2, 3, **WHOLE)
-    x, mask = torch.randn(2, 5, 8), causal_mask(5)
-    state = copy.deepcopy(module.state_dict())
-    inputs, before = (x, mask), (x.clone(), mask.clone())
-    with torch.no_grad():
-        for cache in (None, module.new_cache(2, 5)):
-            module(x, mask, cache=cache)
-    assert all(torch.equal(x, y) for x, y in zip(inputs, before, strict=True))
-    assert all(torch.equal(x, state[name]) for name, x in module.state_dict().items())
 
 
 def test_parameters_have_the_promised_names_and_shapes():
@@ -546,11 +417,6 @@ WANTED = "and this cache takes (2, 1, 3); a cache belongs to one layer and one b
 PUBLISHED = published_weights(torch.Generator().manual_seed(0))
 
 
-def loaded(**changed):
-    weights = {f"{name}.weight": torch.zeros(shape) for name, shape in changed.items()}
-    return LatentAttention.from_deepseek(PUBLISHED | weights, n_heads=3)
-
-
 REFUSED = {
     "an odd rotary key": (
         lambda: LatentAttention(8, 4, 4, d_rotary=3),
@@ -574,44 +440,11 @@ REFUSED = {
         ValueError,
         "q_b_proj.weight must have shape (16, 7) beside the others and with n_heads=2, got (18, 7)",
     ),
-    "values of another width than keys": (
-        lambda: loaded(kv_b_proj=(3 * 9, 6)),
-        ValueError,
-        "kv_b_proj.weight must have shape (24, 6) beside the others and with n_heads=3, "
-        "got (27, 6)",
-    ),
-    "a list for a checkpoint": (
-        lambda: LatentAttention.from_deepseek([], n_heads=3),
-        TypeError,
-        "weights must be tensors by their names, got list; "
-        "state_dict() of a published layer gives them",
-    ),
-    "heads that do not divide d_model": (
-        lambda: LatentAttention(8, 3, 4),
-        ValueError,
-        "n_heads=3 does not divide d_model=8; it can be 1, 2, 4 or 8",
-    ),
-    "a mask of another length": (
-        lambda: MLA(X, causal_mask(5, 6)),
-        ValueError,
-        "mask of shape (5, 6) does not broadcast to (batch, heads, query, key) = (2, 4, 5, 5)",
-    ),
     "a cache of keys and values": (
         lambda: MLA(X, cache=KeyValueCache(2, 4, 5, 2)),
         TypeError,
         "cache must be a LatentCache or None, got KeyValueCache; "
         "new_cache(batch, max_length) makes one",
-    ),
-    "a cache of another batch": (
-        lambda: MLA(X[:1], cache=MLA.new_cache(2, 5)),
-        ValueError,
-        "row has shape (batch, new, d_latent + d_rotary) = (1, 5, 3), "
-        "and this cache takes (2, 5, 3)",
-    ),
-    "training with a cache": (
-        lambda: MLA(X, cache=MLA.new_cache(2, 5)),
-        ValueError,
-        "row asks for gradients, which a cache cannot give; decode inside torch.no_grad()",
     ),
     "too many tokens": (
         lambda: filled().append(ROWS.expand(2, 2, 3)),
@@ -624,10 +457,10 @@ REFUSED = {
         ValueError,
         f"row has shape (batch, new, d_latent + d_rotary) = (1, 1, 3), {WANTED}",
     ),
-    "rows of another width": (
-        lambda: filled().append(ROWS[..., :2]),
+    "gradients": (
+        lambda: filled().append(ROWS.clone().requires_grad_()),
         ValueError,
-        f"row has shape (batch, new, d_latent + d_rotary) = (2, 1, 2), {WANTED}",
+        "row asks for gradients, which a cache cannot give; decode inside torch.no_grad()",
     ),
     "rows of another dtype": (
         lambda: filled().append(ROWS.half()),

@@ -1,17 +1,14 @@
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from torch.nn import functional as F
 
-from attention import causal_mask, merge_heads, padding_mask, split_heads
+from attention import merge_heads, padding_mask, split_heads
 from attention.linear.delta_rule import (
     GatedDeltaNetAttention,
     decayed_linear_attention,
     gated_delta_rule,
     gated_delta_rule_step,
 )
-from attention.linear.feature_maps import kernel_attention
 from tests.unit.cases import assert_close, gradients, randomise
 from tests.unit.refusals import refusals
 from tests.unit.sparse.cases import LargestTensor, paddings, qkv
@@ -80,25 +77,35 @@ def assert_equal_in_values_and_gradients(ours, theirs, leaves):
         assert_close(actual, wanted)
 
 
-LENGTHS = [(1, 64), (7, 3), (7, 7), (7, 64), (8, 4), (9, 1), (20, 6)]
-# The shapes that a gate may have; None is no α at all.
-GATES = {
-    "of each token": lambda seq: (BATCH, HEADS, seq),
-    "of each head": lambda seq: (1, HEADS, 1),
-    "of each position": lambda seq: (1, 1, seq),
-    "of each sentence": lambda seq: (BATCH, 1, 1),
-}
+# The number of tokens, the length of a chunk, and the shape of the gates.
+SIZES = [
+    (1, 64, (BATCH, HEADS, 1)),
+    (7, 3, (BATCH, HEADS, 7)),
+    (7, 64, (1, HEADS, 1)),
+    (8, 4, (1, 1, 8)),
+    (9, 1, (BATCH, 1, 1)),
+]
 
 
 @pytest.mark.parametrize("padding", list(paddings(1)))
-@pytest.mark.parametrize(("seq", "chunk"), LENGTHS)
-@pytest.mark.parametrize(("fades", "goes_on"), [(False, True), (True, False)])
-def test_the_gated_delta_rule_equals_a_loop(seq, chunk, padding, fades, goes_on):
-    inputs, padding, (beta, alpha) = with_unit_keys(qkv(seq)), paddings(seq)[padding], gates(seq)
-    alpha, state = alpha if fades else None, a_state() if goes_on else None
+@pytest.mark.parametrize(("seq", "chunk", "shape"), SIZES)
+@pytest.mark.parametrize(
+    ("rule", "goes_on"), [("delta", True), ("gated", False), ("gated", True), ("decay", True)]
+)
+def test_it_equals_a_loop(seq, chunk, shape, padding, rule, goes_on):
+    """Also where a gate is 0, which forgets everything or writes nothing, and where it is 1."""
+    inputs, padding, state = with_unit_keys(qkv(seq)), paddings(seq)[padding], a_state()
+    beta, alpha = gates(seq, shape=shape)
+    with torch.no_grad():
+        beta[..., 1::5], beta[..., 2::5], alpha[..., 3::5], alpha[..., 4::5] = 0, 1, 0, 1
+    beta, alpha = (None if rule == "decay" else beta), (None if rule == "delta" else alpha)
+    state = state if goes_on else None
     leaves = [x for x in (*inputs, beta, alpha, state) if x is not None]
     before = [x.detach().clone() for x in leaves]
-    ours = gated_delta_rule(*inputs, beta, alpha, padding, chunk=chunk, state=state)
+    if rule == "decay":
+        ours = decayed_linear_attention(*inputs, alpha, padding, chunk=chunk, state=state)
+    else:
+        ours = gated_delta_rule(*inputs, beta, alpha, padding, chunk=chunk, state=state)
     theirs = in_a_loop(*inputs, beta, alpha, padding, state)
     assert_equal_in_values_and_gradients(ours, theirs, leaves)
     assert all(torch.equal(x, y) for x, y in zip(leaves, before, strict=True))
@@ -107,125 +114,30 @@ def test_the_gated_delta_rule_equals_a_loop(seq, chunk, padding, fades, goes_on)
         assert torch.equal(ours[1], torch.zeros_like(ours[1]) if state is None else state)
 
 
-@pytest.mark.parametrize("padding", list(paddings(1)))
-@pytest.mark.parametrize(("seq", "chunk"), LENGTHS)
-@pytest.mark.parametrize("goes_on", [False, True])
-def test_decay_equals_a_loop(seq, chunk, padding, goes_on):
-    inputs, padding, (_, alpha) = qkv(seq), paddings(seq)[padding], gates(seq)
-    state = a_state() if goes_on else None
-    leaves = [x for x in (*inputs, alpha, state) if x is not None]
-    ours = decayed_linear_attention(*inputs, alpha, padding, chunk=chunk, state=state)
-    theirs = in_a_loop(*inputs, None, alpha, padding, state)
-    assert_equal_in_values_and_gradients(ours, theirs, leaves)
-
-
-@pytest.mark.parametrize("shape", GATES)
-@pytest.mark.parametrize("padding", ["none", "per head"])
-def test_gates_of_any_shape(shape, padding):
-    inputs, padding = with_unit_keys(qkv(7)), paddings(7)[padding]
-    beta, alpha = gates(7, shape=GATES[shape](7))
-    ours = gated_delta_rule(*inputs, beta, alpha, padding, chunk=3)
-    theirs = in_a_loop(*inputs, beta, alpha, padding)
-    assert_equal_in_values_and_gradients(ours, theirs, [*inputs, beta, alpha])
-    ours = decayed_linear_attention(*inputs, alpha, padding, chunk=3)
-    theirs = in_a_loop(*inputs, None, alpha, padding)
-    assert_equal_in_values_and_gradients(ours, theirs, [*inputs, alpha])
-
-
-@pytest.mark.parametrize("decay", [1.0, 0.9, 0.3])
-def test_constant_decay_equals_dense_weights_that_fall_with_the_distance(decay):
-    """RetNet's parallel form: (q·k) αⁱ⁻ʲ under the causal mask."""
-    inputs = qkv(13)
-    alpha = torch.full((1, 1, 1), decay, dtype=torch.float64)
-    distance = torch.arange(13)[:, None] - torch.arange(13)
-    weights = (inputs[0] @ inputs[1].mT) * alpha[0] ** distance.clamp(min=0) * causal_mask(13)
-    output, _ = decayed_linear_attention(*inputs, alpha, chunk=5)
-    assert_equal_in_values_and_gradients([output], [weights @ inputs[2]], inputs)
-
-
-def test_without_decay_a_column_of_ones_brings_the_normaliser_of_linear_attention():
-    query, key, value = (x.detach() for x in qkv(11))
-    query, key = query.exp(), key.exp()
-    padding = paddings(11)["per sentence"]
-    alpha = torch.ones(1, 1, 1, dtype=torch.float64)
-    sums, _ = decayed_linear_attention(query, key, F.pad(value, (0, 1), value=1.0), alpha, padding)
-    total = sums[..., -1:]
-    expected = kernel_attention(query, key, value, padding, causal=True)
-    assert_close(sums[..., :-1] / torch.where(total == 0, 1.0, total), expected)
-
-
-@settings(max_examples=30)
-@given(st.integers(1, 12), st.integers(1, 14), st.booleans())
-def test_token_by_token_equals_chunk_by_chunk(seq, chunk, fades):
-    inputs, (beta, alpha) = with_unit_keys(qkv(seq, seed=chunk)), gates(seq, seed=seq)
-    leaves = [*inputs, beta, *([alpha] if fades else [])]
-    state, outputs = None, []
-    for t in range(seq):
-        token = [x[:, :, t : t + 1] for x in inputs]
-        gate = alpha[..., t : t + 1] if fades else None
-        output, state = gated_delta_rule_step(*token, beta[..., t : t + 1], gate, state)
-        outputs.append(output)
-    together = gated_delta_rule(*inputs, beta, alpha if fades else None, chunk=chunk)
-    assert_equal_in_values_and_gradients((torch.cat(outputs, dim=2), state), together, leaves)
-
-
-@pytest.mark.parametrize("cut", [1, 5, 8])
-def test_the_state_goes_on_where_it_was_left(cut):
-    """One token at a time, too: decay needs no step of its own."""
+@pytest.mark.parametrize("fades", [False, True])
+def test_the_state_goes_on_where_it_was_left(fades):
+    """One token at a time, by the rule's own step, and several; decay needs no step of its own."""
     inputs, (beta, alpha) = with_unit_keys(qkv(9)), gates(9)
+    gated = [beta, alpha] if fades else [beta]
 
-    def in_parts(attend, *gates):
+    def in_parts(attend, cut, *gates, **options):
         state, outputs = None, []
         for part in zip(*(x.split(cut, dim=2) for x in (*inputs, *gates)), strict=True):
-            output, state = attend(*part, chunk=3, state=state)
+            output, state = attend(*part, state=state, **options)
             outputs.append(output)
         return torch.cat(outputs, dim=2), state
 
+    for parts in (
+        in_parts(gated_delta_rule_step, 1, *gated),
+        in_parts(gated_delta_rule, 5, *gated, chunk=3),
+    ):
+        whole = gated_delta_rule(*inputs, *gated, chunk=4)
+        assert_equal_in_values_and_gradients(parts, whole, [*inputs, *gated])
     assert_equal_in_values_and_gradients(
-        in_parts(gated_delta_rule, beta, alpha),
-        gated_delta_rule(*inputs, beta, alpha, chunk=4),
-        [*inputs, beta, alpha],
-    )
-    assert_equal_in_values_and_gradients(
-        in_parts(decayed_linear_attention, alpha),
+        in_parts(decayed_linear_attention, 5, alpha, chunk=3),
         decayed_linear_attention(*inputs, alpha, chunk=4),
         [*inputs, alpha],
     )
-
-
-def test_a_key_that_comes_again_answers_with_its_last_value_where_the_sum_mixes():
-    """Eight keys at right angles, each written twice, then asked."""
-    rng = torch.Generator().manual_seed(0)
-    keys = torch.linalg.qr(torch.randn(8, 8, dtype=torch.float64, generator=rng)).Q
-    values = torch.randn(16, 5, dtype=torch.float64, generator=rng)
-    key, value = torch.cat([keys, keys])[None, None], values[None, None]
-    one = torch.ones(1, 1, 1, dtype=torch.float64)
-    _, corrected = gated_delta_rule(key, key, value, one, chunk=3)
-    _, summed = decayed_linear_attention(key, key, value, one, chunk=3)
-    assert_close(keys @ corrected[0, 0], values[8:])
-    assert_close(keys @ summed[0, 0], values[:8] + values[8:])
-
-
-def test_half_a_correction_leaves_half_of_the_old_value():
-    key = torch.ones(1, 1, 2, 1, dtype=torch.float64)
-    value = torch.tensor([8.0, 2.0], dtype=torch.float64).view(1, 1, 2, 1)
-    half = torch.full((1, 1, 1), 0.5, dtype=torch.float64)
-    output, _ = gated_delta_rule(key, key, value, half)
-    assert output.flatten().tolist() == [4.0, 3.0]  # 0 + (8 - 0) / 2, then 4 + (2 - 4) / 2
-
-
-def test_a_gate_at_0_starts_anew():
-    """α = 0 forgets everything before its token; β = 0 writes nothing."""
-    query, key, value = with_unit_keys(qkv(9))
-    beta, alpha = (x.detach() for x in gates(9))
-    alpha[..., 5] = 0.0
-    whole, _ = gated_delta_rule(query, key, value, beta, alpha, chunk=4)
-    late = (x[:, :, 5:] for x in (query, key, value, beta, alpha))
-    assert_close(whole[:, :, 5:], gated_delta_rule(*late)[0])
-    state = a_state()
-    output, after = gated_delta_rule(query, key, value, torch.zeros_like(beta), state=state)
-    assert_close(after, state)
-    assert_close(output, query @ state)
 
 
 @pytest.mark.parametrize("ends", [[0.0, 0.4, 1.0, 0.0], [0.3, 0.0, 0.0, 1.0]])
@@ -244,18 +156,7 @@ def test_gradients_of_gates_at_their_ends(ends):
     assert torch.autograd.gradgradcheck(rule, (*inputs, beta, alpha))
 
 
-def test_gradients_by_torch_func():
-    query, key, value = with_unit_keys(qkv(5))
-    beta, alpha = gates(5)
-
-    def pulled(alpha):
-        return gated_delta_rule(query, key, value, beta, alpha, chunk=2)[0].sin().sum()
-
-    (expected,) = torch.autograd.grad(pulled(alpha), alpha)
-    assert_close(torch.func.grad(pulled)(alpha.detach()), expected)
-
-
-@pytest.mark.parametrize("decay", [1e-30, 1e-6, 0.01, 0.999, 1.0])
+@pytest.mark.parametrize("decay", [1e-30, 0.01, 1.0])
 def test_no_decay_overflows_however_fast_it_is(decay):
     """64 factors of 0.01 are 0 in float32, and a quotient of two such products is no number."""
     inputs = [x.detach().float() for x in with_unit_keys(qkv(150))]
@@ -313,30 +214,6 @@ def test_half_precision_is_summed_in_float32(dtype):
     assert after.item() == pytest.approx(3000 - 2999 / 1024, abs=1e-3)
 
 
-def test_a_late_token_changes_no_earlier_output():
-    query, key, value = (x.detach() for x in with_unit_keys(qkv(9)))
-    beta, alpha = (x.detach() for x in gates(9))
-    before, _ = gated_delta_rule(query, key, value, beta, alpha, chunk=4)
-    changed = [x.clone() for x in (query, key, value, beta, alpha)]
-    for x in changed:
-        x[:, :, 6] *= 0.5
-    after, _ = gated_delta_rule(*changed, chunk=4)
-    assert torch.equal(before[:, :, :6], after[:, :, :6])
-    assert (before[:, :, 6:] != after[:, :, 6:]).any(-1).all()
-
-
-@pytest.mark.parametrize("batch", [0, 1])
-def test_empty_and_single_batches(batch):
-    query, key, value = with_unit_keys(qkv(5, batch=batch))
-    one = torch.ones(1, 1, 1, dtype=torch.float64)
-    for output, state in (
-        gated_delta_rule(query, key, value, one, one),
-        decayed_linear_attention(query, key, value, one),
-    ):
-        assert output.shape == (batch, 2, 5, 4) and state.shape == (batch, 2, 3, 4)
-        output.sum().backward()
-
-
 def a_module(**options):
     module = GatedDeltaNetAttention(8, 2, **options).double()
     randomise(module, torch.Generator().manual_seed(0))
@@ -362,12 +239,6 @@ def test_the_module_projects_around_a_loop(bias, mask):
     assert len(list(module.parameters())) == (6 + 6 if bias else 6 + 1) + 1
 
 
-def test_in_a_module_padding_at_the_start_is_as_if_it_were_not_there():
-    module, x = a_module(), torch.randn(2, 9, 8).double()
-    mask = (torch.arange(9) >= 4)[None, None, None]
-    assert_close(module(x, mask)[0][:, 4:], module(x[:, 4:])[0])
-
-
 def test_a_fresh_module_keeps_most_of_its_state():
     """softplus(bias) from 0.001 to 0.1 and a rate from 1 to 16: e^-1.6 to e^-0.001 at x = 0."""
     torch.manual_seed(0)
@@ -388,14 +259,7 @@ def test_a_token_of_zeros_has_a_gradient_of_bounded_size():
 
 X, ONE = torch.zeros(2, 3, 5, 4), torch.ones(1, 1, 1)
 STATE = torch.zeros(2, 3, 4, 4)
-PER_QUERY = "can leave out keys for all queries alike"
 REFUSED = {
-    "fewer queries than keys": (
-        lambda: gated_delta_rule(X[:, :, :4], X, X, ONE),
-        ValueError,
-        "gated_delta_rule needs one query for each key, got 4 queries and 5 keys; to go on after "
-        "earlier tokens, hand over the state that they left",
-    ),
     "a number as a gate": (
         lambda: gated_delta_rule(X, X, X, 0.5),
         TypeError,
@@ -406,39 +270,6 @@ REFUSED = {
         ValueError,
         "alpha must have shape (batch, heads, seq) = (2, 3, 5), or size 1 on some of these axes, "
         "got (3,)",
-    ),
-    "a gate of another length": (
-        lambda: gated_delta_rule(X, X, X, ONE, torch.ones(2, 3, 4)),
-        ValueError,
-        "alpha must have shape (batch, heads, seq) = (2, 3, 5), or size 1 on some of these axes, "
-        "got (2, 3, 4)",
-    ),
-    "a gate with its axes in torch's order of tokens and heads": (
-        lambda: gated_delta_rule(X, X, X, torch.ones(2, 5, 3)),
-        ValueError,
-        "beta must have shape (batch, heads, seq) = (2, 3, 5), or size 1 on some of these axes, "
-        "got (2, 5, 3)",
-    ),
-    "a gate of another dtype": (
-        lambda: gated_delta_rule(X, X, X, ONE.double()),
-        TypeError,
-        "beta is torch.float64 and query torch.float32; convert one of them, as with "
-        "beta.to(torch.float32)",
-    ),
-    "a mask for single queries": (
-        lambda: gated_delta_rule(X, X, X, ONE, mask=causal_mask(5)),
-        ValueError,
-        f"gated_delta_rule, which hides the future by itself, {PER_QUERY}",
-    ),
-    "a mask for single queries, decay": (
-        lambda: decayed_linear_attention(X, X, X, ONE, causal_mask(5)),
-        ValueError,
-        f"decayed_linear_attention, which hides the future by itself, {PER_QUERY}",
-    ),
-    "a mask for single queries, module": (
-        lambda: GatedDeltaNetAttention(4, 2)(X[0], causal_mask(5)),
-        ValueError,
-        f"GatedDeltaNetAttention, which hides the future by itself, {PER_QUERY}",
     ),
     "several tokens in a step": (
         lambda: gated_delta_rule_step(X, X, X, ONE),
@@ -456,16 +287,6 @@ REFUSED = {
         lambda: decayed_linear_attention(*[X.half()] * 3, ONE.half(), state=STATE.half()),
         TypeError,
         "state must be what the tokens before left, torch.float32, got torch.float16",
-    ),
-    "a state in a list": (
-        lambda: gated_delta_rule_step(*[X[:, :, :1]] * 3, ONE, state=[STATE]),
-        TypeError,
-        "state must be a tensor or None, got list",
-    ),
-    "heads that do not divide": (
-        lambda: GatedDeltaNetAttention(8, 3),
-        ValueError,
-        "n_heads=3 does not divide d_model=8; it can be 1, 2, 4 or 8",
     ),
 }
 

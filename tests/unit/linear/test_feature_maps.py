@@ -24,7 +24,7 @@ def positive(seq, n_keys=None, *, seed=0):
     ]
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(
     st.integers(1, 14), st.integers(1, 14), st.integers(1, 16), st.sampled_from(list(paddings(1)))
 )

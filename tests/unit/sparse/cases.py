@@ -1,5 +1,6 @@
 """What the tests of all sparse computations compare with and measure."""
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 from unittest import mock
@@ -11,9 +12,6 @@ from torch.utils._pytree import tree_leaves
 
 from attention import scaled_dot_product_attention
 from tests.unit.cases import assert_close, assert_gradients_close
-
-# A mask with a row for each query of `zeros`.
-EACH_QUERYS_OWN = torch.ones(6, 6, dtype=torch.bool)
 
 
 def qkv(seq: int, *, batch: int = 2, heads: int = 2, seed: int = 0) -> list[Tensor]:
@@ -67,9 +65,13 @@ def assert_equals_dense(attend: Callable, pattern: Tensor, inputs: list[Tensor],
 
 
 class LargestTensor(TorchDispatchMode):
-    """Watches every tensor that is made, also on the way back."""
+    """Watches every tensor that is made, also on the way back, and the bytes held at a time."""
 
-    numel = floats = 0
+    numel = floats = peak = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held: dict[int, int] = {}
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         """Run the operation and look at what it returns."""
@@ -77,9 +79,14 @@ class LargestTensor(TorchDispatchMode):
         for tensor in tree_leaves(result):
             if isinstance(tensor, Tensor):
                 self.numel = max(self.numel, tensor.numel())
+                storage = tensor.untyped_storage()
                 if tensor.is_floating_point():
-                    held = tensor.untyped_storage().nbytes() // tensor.itemsize  # views hold less
+                    held = storage.nbytes() // tensor.itemsize  # views hold less
                     self.floats = max(self.floats, held)
+                if storage._cdata not in self.held:
+                    self.held[storage._cdata] = storage.nbytes()
+                    weakref.finalize(storage, self.held.pop, storage._cdata)
+                    self.peak = max(self.peak, sum(self.held.values()))
         return result
 
 

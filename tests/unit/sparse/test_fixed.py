@@ -1,11 +1,9 @@
-import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attention.sparse.fixed import fixed_attention, fixed_mask
 from tests.unit.refusals import refusals
 from tests.unit.sparse.cases import (
-    EACH_QUERYS_OWN,
     assert_equals_dense,
     largest_tensor,
     paddings,
@@ -24,6 +22,7 @@ def test_the_mask_is_the_papers_two_sets(seq, stride, data):
         assert set(row.nonzero().flatten().tolist()) == own | sums
 
 
+@settings(max_examples=40)
 @given(st.integers(1, 20), st.integers(1, 22), st.sampled_from(list(paddings(1))), st.data())
 def test_it_equals_dense_attention_under_its_mask(seq, stride, padding, data):
     summary = data.draw(st.integers(1, stride))
@@ -35,15 +34,10 @@ def test_it_equals_dense_attention_under_its_mask(seq, stride, padding, data):
     )
 
 
-def test_two_layers_connect_a_query_with_every_earlier_key():
-    once = fixed_mask(60, 8).long()
-    assert torch.equal(once @ once > 0, torch.ones(60, 60).tril() > 0)
-
-
 def test_no_tensor_of_query_times_key_numbers_is_made():
     """At stride ≈ √n a query lists stride + summary·n/stride keys."""
-    largest = largest_tensor(lambda *x: fixed_attention(*x, stride=32, summary=2), 1000)
-    assert largest <= 1024 * (32 + 2 * 32)
+    largest = largest_tensor(lambda *x: fixed_attention(*x, stride=16, summary=2), 256)
+    assert largest <= 256 * (16 + 2 * 16)
 
 
 test_bad_input = refusals(
@@ -52,15 +46,5 @@ test_bad_input = refusals(
             lambda: fixed_attention(**zeros(stride=2, summary=3)),
             "summary=3 keys do not fit in a row of stride=2 keys",
         ),
-        (
-            lambda: fixed_attention(**zeros(stride=2, query=torch.zeros(1, 1, 5, 2))),
-            "fixed attention is self-attention",
-        ),
-        (
-            lambda: fixed_attention(**zeros(stride=2, mask=EACH_QUERYS_OWN)),
-            "fixed attention can leave out keys",
-        ),
-        (lambda: fixed_mask(6, 0, 1), "stride must be at least 1, got 0"),
-        (lambda: fixed_mask(6, 2, 3), "summary=3 keys do not fit in a row of stride=2 keys"),
     ]
 )

@@ -4,7 +4,6 @@ from hypothesis import strategies as st
 
 from attention.sparse.global_tokens import global_mask
 from attention.sparse.union import sparse_attention
-from tests.unit.refusals import refusals
 from tests.unit.sparse.cases import in_a_loop
 
 
@@ -16,6 +15,7 @@ def test_a_global_token_sees_all_and_is_seen_by_all(seq, positions, causal):
         lambda query, key: {query, key} & positions and (not causal or key <= query),
     )
     assert torch.equal(global_mask(seq, [*positions, *positions], causal=causal), wanted)
+    assert global_mask(3, [0], causal=causal, device="meta").is_meta
 
 
 def test_positions_from_an_iterator_are_those_of_the_list():
@@ -24,15 +24,3 @@ def test_positions_from_an_iterator_are_those_of_the_list():
     listed = sparse_attention(q, k, v, window=2, global_tokens=[1, 5])
     assert torch.equal(sparse_attention(q, k, v, window=2, global_tokens=iter([1, 5])), listed)
     assert torch.equal(global_mask(9, iter([1, 5])), global_mask(9, [1, 5]))
-
-
-def test_the_mask_is_made_where_it_is_wanted():
-    assert global_mask(3, [0], causal=True, device="meta").is_meta
-
-
-test_bad_input = refusals(
-    [
-        (lambda: global_mask(4, [4]), "global_tokens has position 4, and 4 tokens end at 3"),
-        (lambda: global_mask(0, [0]), "seq must be at least 1, got 0"),
-    ]
-)

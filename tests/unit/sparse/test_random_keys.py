@@ -1,10 +1,11 @@
+import re
+
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from attention.sparse.random_keys import draw_random_keys, random_mask
-from tests.unit.refusals import refusals
 from tests.unit.sparse.cases import in_a_loop
 
 
@@ -50,27 +51,15 @@ DRAWN = torch.tensor([[0, 5], [1, 1], [2, 0]])  # for 6 tokens in blocks of 2
 
 @pytest.mark.usefixtures("as_a_reader")
 @pytest.mark.parametrize(
-    ("change", "error", "words"),
+    ("change", "words"),
     [
-        (DRAWN[:2], ValueError, "2 rows, and 6 queries in blocks of 2 need 3"),
-        (DRAWN[0], ValueError, "must have shape (blocks, random), got (2,)"),
-        (DRAWN[None], ValueError, "must have shape (blocks, random), got (1, 3, 2)"),
-        (DRAWN.float(), TypeError, "must be int64, got torch.float32 of shape (3, 2)"),
-        (DRAWN.int(), TypeError, "must be int64, got torch.int32"),
-        (DRAWN.tolist(), TypeError, "must be a tensor of positions, got list"),
-        (DRAWN + 1, ValueError, "has position 6, and the positions of 6 tokens go from 0 to 5"),
-        (DRAWN - 1, ValueError, "has position -1"),
+        (DRAWN[:2], "2 rows, and 6 queries in blocks of 2 need 3"),
+        (DRAWN[0], "must have shape (blocks, random), got (2,)"),
+        (DRAWN + 1, "has position 6, and the positions of 6 tokens go from 0 to 5"),
+        (DRAWN - 1, "has position -1"),
     ],
 )
-def test_other_random_keys_are_refused(change, error, words):
-    with pytest.raises(error) as caught:
+def test_other_random_keys_are_refused(change, words):
+    with pytest.raises(ValueError, match=re.escape(words)) as caught:
         random_mask(6, change, block=2)
-    assert words in str(caught.value)
     assert "draw_random_keys(6, …, block=2) makes them" in str(caught.value)
-
-
-test_bad_input = refusals(
-    [
-        (lambda: random_mask(0, DRAWN, block=2), "seq must be at least 1"),
-    ]
-)

@@ -1,4 +1,3 @@
-import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,21 +15,8 @@ def test_a_window_holds_the_same_number_of_keys_on_both_sides_or_all_before(seq,
         window *= 2
         wanted = in_a_loop(seq, lambda query, key: abs(query - key) <= window / 2)
     assert torch.equal(sliding_window_mask(seq, window, causal=causal), wanted)
-
-
-@pytest.mark.parametrize("causal", [False, True])
-def test_a_query_in_the_middle_sees_window_keys_and_itself(causal):
-    assert sliding_window_mask(100, 8, causal=causal)[50].sum() == 9
-    assert sum(window_reach(8, causal=causal)) == 8
-
-
-def test_the_mask_is_made_where_it_is_wanted():
+    assert sum(window_reach(window, causal=causal)) == window
     assert sliding_window_mask(3, 2, device="meta").is_meta
 
 
-test_bad_input = refusals(
-    [
-        (lambda: sliding_window_mask(4, 3), "window=3 is odd"),
-        (lambda: sliding_window_mask(4, -2), "window must be at least 0, got -2"),
-    ]
-)
+test_bad_input = refusals([(lambda: sliding_window_mask(4, 3), "window=3 is odd")])
