@@ -59,8 +59,8 @@ def x():
     return torch.randn(3, 11, 8, generator=rng, dtype=torch.float64, requires_grad=True)
 
 
-@pytest.mark.parametrize("name", EXACT)
 @pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("name", EXACT)
 def test_an_exact_one_changes_nothing_but_the_cost(name, padded, module, x):
     function, pattern = EXACT[name]
     unpadded = padding_mask(torch.arange(1, 34).view(3, 11) % 9, 0) if padded else None

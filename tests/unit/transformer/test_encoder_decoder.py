@@ -126,6 +126,7 @@ def test_every_option_reaches_every_part(name):
     assert all(part.p == 0.3 for part in parts if isinstance(part, nn.Dropout))
     assert all(part.attend.dropout == 0.3 for part in attentions)
     assert all(part.norm_first for part in layers)
+    assert not any(getattr(part, "norm_first", False) for part in MAKE[name]().modules())
 
 
 @pytest.mark.parametrize("kind", ["encoder", "decoder"])
