@@ -23,15 +23,6 @@ def test_by_hand():
     torch.testing.assert_close(output, torch.tensor([[5.0, 3, 1], [6, 2, 1]]))
 
 
-def test_by_hand_with_a_mask():
-    query, key = torch.zeros(3, 1), torch.zeros(4, 1)
-    value = torch.tensor([[1.0], [2], [4], [9]])
-    mask = torch.tensor([[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 0, 0]]) == 1
-    output, weights = scaled_dot_product_attention(query, key, value, mask)
-    assert weights.tolist() == [[0.5, 0.5, 0, 0], [0, 0.5, 0.5, 0], [0, 0, 0, 0]]
-    assert output.tolist() == [[1.5], [3], [0]]
-
-
 @st.composite
 def qkv(draw):
     """Draw query, key, value and mask with any number of leading axes, in any floating type."""
@@ -59,32 +50,15 @@ def test_equals_torch(qkv, scale):
     expected = F.scaled_dot_product_attention(*wide, attn_mask=mask, scale=scale)
     assert output.dtype == query.dtype
     assert_close(output, expected)
-    assert (weights >= 0).all()
+    sees = torch.ones_like(weights, dtype=torch.bool) if mask is None else mask.expand_as(weights)
+    assert (weights >= 0).all() and not weights[~sees].any()
+    assert_close(weights.sum(-1), sees.any(-1).to(weights.dtype))
+    with torch.inference_mode():
+        again = scaled_dot_product_attention(query, key, value, mask, scale=scale)
+    assert torch.equal(again[0], output) and torch.equal(again[1], weights)
     ours, theirs = gradients([output], [query, key, value]), gradients([expected], wide)
     for actual, wanted in zip(ours, theirs, strict=True):
         assert_close(actual, wanted, ulps=ULPS_OF_GRADIENTS)
-
-
-@given(qkv())
-def test_without_gradients_the_numbers_are_the_same_and_inputs_untouched(qkv):
-    query, key, value, mask = qkv
-    before = [x.detach().clone() for x in (query, key, value)]
-    output, weights = scaled_dot_product_attention(query, key, value, mask)
-    for context in (torch.no_grad, torch.inference_mode):
-        with context():
-            again = scaled_dot_product_attention(query, key, value, mask)
-        assert torch.equal(again[0], output)
-        assert torch.equal(again[1], weights)
-    assert all(torch.equal(x, y) for x, y in zip((query, key, value), before, strict=True))
-
-
-@given(qkv())
-def test_a_row_sums_to_one_or_sees_nothing(qkv):
-    query, key, value, mask = qkv
-    _, weights = scaled_dot_product_attention(query, key, value, mask)
-    sees = torch.ones_like(weights, dtype=torch.bool) if mask is None else mask.expand_as(weights)
-    assert not weights[~sees].any()
-    assert_close(weights.sum(-1), sees.any(-1).to(weights.dtype))
 
 
 @pytest.mark.filterwarnings("ignore:Anomaly Detection")
@@ -127,20 +101,6 @@ def test_dropout_drops_weights_and_returns_those_used():
     torch.testing.assert_close(output, weights @ value)
     nothing, _ = scaled_dot_product_attention(query, key, value, dropout=1.0)
     assert not nothing.any()
-
-
-def test_a_longer_query_than_key_under_a_causal_mask():
-    query, key = torch.randn(1, 5, 2), torch.randn(1, 3, 2)
-    output, weights = scaled_dot_product_attention(query, key, key, causal_mask(5, 3))
-    assert not output[:, :2].any()
-    assert weights[0, 2].tolist() == [1, 0, 0]
-
-
-def test_an_empty_batch_is_no_error():
-    empty = torch.randn(0, 2, 3, 4)
-    output, weights = scaled_dot_product_attention(empty, empty, empty)
-    assert output.shape == (0, 2, 3, 4)
-    assert weights.shape == (0, 2, 3, 3)
 
 
 def test_a_forbidden_key_counts_for_nothing_beside_the_lowest_scores():

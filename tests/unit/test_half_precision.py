@@ -116,10 +116,9 @@ def test_the_normaliser_of_linear_attention_does_not_overflow(causal):
     assert_close(linear_attention(*inputs, causal=causal), expected)
 
 
-@pytest.mark.parametrize("dtype", HALVES)
-def test_the_state_of_linear_attention_goes_on_growing(dtype):
+def test_the_state_of_linear_attention_goes_on_growing():
     """In bfloat16 a sum of ones stops at 256."""
-    inputs = heads(3000, dtype)
+    inputs = heads(600, torch.bfloat16)
     with torch.no_grad():
         output = one_token(*inputs)
         assert_close(output, linear_attention(*in_float64(inputs), causal=True))

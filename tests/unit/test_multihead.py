@@ -1,14 +1,12 @@
-import copy
 import math
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
-from torch.nn import functional as F
 
-from attention import MultiHeadAttention, PerHeadAttention, causal_mask, merge_heads, split_heads
+from attention import MultiHeadAttention, PerHeadAttention, causal_mask
 from tests.unit.cases import (
     ULPS_OF_GRADIENTS,
     Case,
@@ -19,7 +17,7 @@ from tests.unit.cases import (
     randomise,
 )
 
-DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
+NARROW = [torch.float32, torch.float16, torch.bfloat16]
 NO_EMPTY_ROW = cases(empty_rows=False)
 
 
@@ -86,28 +84,17 @@ def test_equals_torchs_module_in_values_and_gradients(case, need_weights):
     )
 
 
-@given(cases())
-def test_equals_one_einsum_in_values_and_gradients(case):
+@given(cases(), st.booleans())
+def test_equals_one_einsum_in_values_and_gradients(case, need_weights):
     parameters = list(case.module.parameters())
     arguments = (case.query, case.key, case.value, case.mask)
-    ours, theirs = case.module(*arguments), in_one_einsum(case.module, *arguments)
-    compare(case, ours, theirs, parameters, parameters)
+    ours = case.module(*arguments, need_weights=need_weights)
+    theirs = in_one_einsum(case.module, *arguments)
+    assert (ours[1] is not None) == need_weights
+    compare(case, ours, theirs[: 1 + need_weights], parameters, parameters)
 
 
-@given(cases())
-def test_equals_torchs_function_in_values_and_gradients(case):
-    module, parameters = case.module, list(case.module.parameters())
-    key = case.query if case.key is None else case.key
-    value = key if case.value is None else case.value
-    q, k, v = (
-        split_heads(w(x), module.n_heads)
-        for w, x in ((module.w_q, case.query), (module.w_k, key), (module.w_v, value))
-    )
-    theirs = module.w_o(merge_heads(F.scaled_dot_product_attention(q, k, v, case.mask)))
-    ours, _ = module(case.query, case.key, case.value, case.mask)
-    compare(case, (ours,), (theirs,), parameters, parameters)
-
-
+@settings(max_examples=40)
 @given(cases())
 def test_equals_one_module_per_head_in_values_and_gradients(case):
     per_head = PerHeadAttention.from_multi_head(case.module)
@@ -124,21 +111,9 @@ def test_equals_one_module_per_head_in_values_and_gradients(case):
     )
 
 
-@given(cases())
-def test_with_and_without_weights_are_the_same(case):
-    arguments, parameters = (
-        (case.query, case.key, case.value, case.mask),
-        list(case.module.parameters()),
-    )
-    with_weights, _ = case.module(*arguments)
-    without, nothing = case.module(*arguments, need_weights=False)
-    assert nothing is None
-    compare(case, (without,), (with_weights,), parameters, parameters)
-
-
-@pytest.mark.parametrize("need_weights", [True, False])
-@pytest.mark.parametrize("dtype", DTYPES)
-@given(case=NO_EMPTY_ROW)
+@pytest.mark.parametrize("dtype", NARROW)
+@settings(max_examples=30)
+@given(case=NO_EMPTY_ROW, need_weights=st.booleans())
 def test_every_type_is_as_exact_as_it_can_be(case, dtype, need_weights):
     """Against float64 on the same rounded numbers, and against torch's module in the same type."""
     case = case.to(dtype)
@@ -186,57 +161,8 @@ def test_by_hand():
     torch.testing.assert_close(output, torch.tensor([[[123.0, 2], [126, 2.4]]]))
 
 
-@given(cases(masks=("none",)), st.data())
-def test_causal_rows_do_not_change_with_the_future(case, data):
-    """Change token t: rows before t stay, rows from t on change."""
-    x = case.query.detach()
-    seq = x.shape[1]
-    t = data.draw(st.integers(0, seq - 1))
-    changed = x.clone()
-    changed[:, t] += 1.0
-    for need_weights in (True, False):
-        before, after = (
-            case.module(y, mask=causal_mask(seq), need_weights=need_weights)[0]
-            for y in (x, changed)
-        )
-        assert_close(after[:, :t], before[:, :t])
-        moved = (after - before).abs().amax((0, 2)) > 1e-9
-        assert moved[t:].all()
-
-
-@given(cases(masks=("none",)), st.data())
-def test_cached_keys_give_the_last_rows(case, data):
-    """The last n queries alone, with all keys, give the last n rows of the whole."""
-    x = case.query
-    seq = x.shape[1]
-    n = data.draw(st.integers(1, seq))
-    whole, _ = case.module(x, mask=causal_mask(seq))
-    last, _ = case.module(x[:, -n:], x, mask=causal_mask(n, seq))
-    assert_close(last, whole[:, -n:])
-
-
-@given(cases(masks=("none", "padding")), st.data())
-def test_permuting_tokens_permutes_rows(case, data):
-    """Self-attention is equivariant; the order of keys and values alone does not matter at all."""
-    x, (_, _, seq, n_keys) = case.query, case.scores_shape
-    order = data.draw(st.permutations(range(seq)))
-    output, weights = case.module(x)
-    permuted, permuted_weights = case.module(x[:, order])
-    assert_close(permuted, output[:, order])
-    assert_close(permuted_weights, weights[:, :, order][..., order])
-
-    key = x if case.key is None else case.key
-    value = key if case.value is None else case.value
-    order = data.draw(st.permutations(range(n_keys)))
-    mask = case.mask if case.mask is None else case.mask[..., order]
-    output, weights = case.module(x, key, value, case.mask)
-    same, permuted_weights = case.module(x, key[:, order], value[:, order], mask)
-    assert_close(same, output)
-    assert_close(permuted_weights, weights[..., order])
-
-
 @pytest.mark.parametrize("need_weights", [True, False])
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", [torch.float64, *NARROW])
 def test_a_query_that_may_attend_to_nothing_gets_the_bias_of_w_o(dtype, need_weights):
     module = MultiHeadAttention(8, 2).to(dtype)
     randomise(module, torch.Generator().manual_seed(0))
@@ -255,19 +181,6 @@ def test_a_query_that_may_attend_to_nothing_gets_the_bias_of_w_o(dtype, need_wei
     assert not found[0][0].any()  # the first sentence reached nothing but a constant
 
 
-@given(cases())
-def test_nothing_passed_in_is_modified(case):
-    arguments = [x for x in (*case.inputs, case.mask) if x is not None]
-    state = copy.deepcopy(case.module.state_dict())
-    before = [x.detach().clone() for x in arguments]
-    for need_weights in (True, False):
-        for context in (torch.enable_grad, torch.no_grad):
-            with context():
-                case.module(case.query, case.key, case.value, case.mask, need_weights=need_weights)
-    assert all(torch.equal(x, y) for x, y in zip(arguments, before, strict=True))
-    assert all(torch.equal(x, state[name]) for name, x in case.module.state_dict().items())
-
-
 def test_values_default_to_keys_and_keys_to_queries():
     module, x, y = MultiHeadAttention(4, 2), torch.randn(1, 3, 4), torch.randn(1, 5, 4)
     assert torch.equal(module(x)[0], module(x, x, x)[0])
@@ -277,28 +190,18 @@ def test_values_default_to_keys_and_keys_to_queries():
 
 
 @pytest.mark.parametrize("need_weights", [True, False])
-def test_dropout_in_training_only(need_weights):
-    torch.manual_seed(0)
-    module, x = MultiHeadAttention(8, 2, dropout=0.5), torch.randn(2, 20, 8)
-    first, second = (module(x, need_weights=need_weights)[0] for _ in range(2))
-    assert not torch.allclose(first, second)
-    module.eval()
-    first, second = (module(x, need_weights=need_weights)[0] for _ in range(2))
-    assert torch.equal(first, second)
-    if need_weights:
-        _, weights = module.train()(x)
-        assert 0.4 < (weights == 0).float().mean() < 0.6
-
-
-@pytest.mark.parametrize("need_weights", [True, False])
-def test_dropout_keeps_the_mean(need_weights):
+def test_dropout_keeps_the_mean_and_acts_in_training_only(need_weights):
     torch.manual_seed(0)
     module, x = MultiHeadAttention(4, 2, dropout=0.3), torch.randn(1, 5, 4).expand(4000, 5, 4)
-    mask = causal_mask(5)
+    arguments = {"mask": causal_mask(5), "need_weights": need_weights}
     with torch.no_grad():
-        mean = module(x, mask=mask, need_weights=need_weights)[0].mean(0)
-        expected = module.eval()(x[:1], mask=mask)[0][0]
-    torch.testing.assert_close(mean, expected, rtol=0, atol=0.03)
+        output, weights = module(x, **arguments)
+        expected, _ = module.eval()(x[:2], **arguments)
+    assert not torch.allclose(output[0], output[1])
+    assert torch.equal(expected[0], expected[1])
+    torch.testing.assert_close(output.mean(0), expected[0], rtol=0, atol=0.03)
+    if need_weights:  # the last query sees all five keys
+        assert (weights[:, :, 4] == 0).float().mean().item() == pytest.approx(0.3, abs=0.01)
 
 
 def test_parameters_have_the_promised_names():
@@ -360,19 +263,3 @@ def test_vmap_over_a_batch():
         expected, expected_weights = module(x[i])
         assert_close(output[i], expected)
         assert_close(weights[i], expected_weights)
-
-
-def test_an_empty_batch_is_no_error():
-    module, x = MultiHeadAttention(8, 2), torch.randn(0, 5, 8)
-    assert module(x)[0].shape == module(x, need_weights=False)[0].shape == (0, 5, 8)
-
-
-@pytest.mark.parametrize("need_weights", [False, True])
-@pytest.mark.parametrize("padding", [None, torch.tensor([1, 1, 1, 0, 0]).view(1, 1, 1, 5) == 1])
-def test_the_causal_flag_is_the_mask(padding, need_weights):
-    module, x = MultiHeadAttention(8, 2), torch.randn(3, 5, 8)
-    together = causal_mask(5) if padding is None else causal_mask(5) & padding
-    expected, weights = module(x, mask=together)
-    output, ours = module(x, mask=padding, causal=True, need_weights=need_weights)
-    assert_close(output, expected)
-    assert ours is None if not need_weights else torch.equal(ours, weights)

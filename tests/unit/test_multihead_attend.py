@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 from torch.nn import functional as F
@@ -92,9 +92,9 @@ def head_by_head(module, query, key, value, mask, scale):
     return output, torch.stack(all_weights, dim=1)
 
 
-@pytest.mark.parametrize("need_weights", [True, False])
 @pytest.mark.parametrize("which", WHICH, ids=str)
-@given(case=cases(), causal=st.booleans())
+@settings(max_examples=40)
+@given(need_weights=st.booleans(), case=cases(), causal=st.booleans())
 def test_each_equals_its_formula_in_values_and_gradients(which, need_weights, case, causal):
     module, shape = case.module, case.scores_shape
     rng = torch.Generator().manual_seed(3)
@@ -123,26 +123,6 @@ def test_each_equals_its_formula_in_values_and_gradients(which, need_weights, ca
     assert_gradients_close(output, expected, inputs)
 
 
-@pytest.mark.parametrize("need_weights", [True, False])
-def test_a_head_switched_off_is_one_whose_columns_of_w_o_are_zero(need_weights):
-    module, x = MultiHeadAttention(12, 3).double(), torch.randn(2, 5, 12).double()
-    off = copy.deepcopy(module)
-    with torch.no_grad():
-        off.w_o.weight[:, 4:8] = 0
-    whole, weights = module(x)
-    expected, _ = off(x, need_weights=need_weights)
-    plain = module.attend
-    module.attend = HeadGate(plain, torch.tensor([1.0, 0.0, 1.0]))
-    output, same = module(x, need_weights=need_weights)
-    assert_close(output, expected)
-    assert not torch.allclose(output, whole)
-    assert not need_weights or torch.equal(same, weights)
-    module.attend.gate = torch.zeros(3)
-    assert torch.equal(module(x)[0], module.w_o.bias.expand(2, 5, 12))
-    module.attend = plain
-    assert torch.equal(module(x)[0], whole)
-
-
 def test_the_importance_of_a_head_for_each_sentence():
     """|∂loss/∂gate| of every sentence at once (Michel et al. 2019), and of one after the other."""
     layer, x = EncoderLayer(8, 4, 16).double(), torch.randn(5, 6, 8).double()
@@ -157,9 +137,6 @@ def test_the_importance_of_a_head_for_each_sentence():
         gate = torch.ones(4).double().requires_grad_()
         (one,) = torch.autograd.grad(loss(gate, x[i]), gate)
         assert_close(at_once[i], one)
-    step = 1e-6  # and by differences
-    up, down = (loss(torch.tensor([1, 1 + d, 1, 1]).double(), x[0]) for d in (step, -step))
-    assert at_once[0, 1].item() == pytest.approx(((up - down) / (2 * step)).item(), abs=1e-6)
 
 
 def test_what_a_module_takes_with_it():
@@ -229,23 +206,6 @@ def test_weights_are_dropped_beside_a_bias(mask):
         assert len(output.unique()) > 5
 
 
-def test_the_transform_gets_the_heads():
-    seen = []
-
-    class Look(nn.Module):
-        def forward(self, q, k):
-            seen.append((q, k))
-            return q, k
-
-    module, x, y = MultiHeadAttention(8, 2), torch.randn(3, 4, 8), torch.randn(3, 5, 8)
-    expected, _ = module(x, y)
-    module.attend.transform = Look()
-    assert torch.equal(module(x, y)[0], expected)
-    ((q, k),) = seen
-    assert torch.equal(q, split_heads(module.w_q(x), 2))
-    assert torch.equal(k, split_heads(module.w_k(y), 2))
-
-
 def test_scores_are_what_softmax_gets():
     module, x, y = MultiHeadAttention(8, 2).double(), torch.randn(3, 4, 8), torch.randn(3, 5, 8)
     module.attend = DotProduct(transform=Mix(2, 4), bias=Table(2, 4, 5)).double()
@@ -255,14 +215,6 @@ def test_scores_are_what_softmax_gets():
     assert_close(scores.softmax(-1), weights)
     by_hand = (q @ module.attend.transform.for_q) @ (k @ module.attend.transform.for_k).mT / 2
     assert_close(scores, by_hand + module.attend.bias.table)
-
-
-def test_dropout_belongs_to_what_attends():
-    module, x = MultiHeadAttention(8, 2, dropout=0.5), torch.randn(1, 50, 8)
-    assert module.attend.dropout == 0.5
-    torch.manual_seed(0)
-    assert (module(x)[1] == 0).any()
-    assert not (module.eval()(x)[1] == 0).any()
 
 
 REFUSED = {

@@ -61,11 +61,3 @@ def test_a_batch_is_padded_on_the_right():
     assert batch.dtype == torch.int64
     assert batch.tolist() == [[2, 3, 4], [3, 0, 0]]
     assert vocabulary.encode_batch(["b", ""], length=2).tolist() == [[3, 0], [0, 0]]
-
-
-@pytest.mark.parametrize("wrong", [-1, 4])
-def test_an_id_outside_the_vocabulary_is_no_token(wrong):
-    """-1 would be the last token of a list."""
-    vocabulary = Vocabulary(["the cat"])
-    with pytest.raises(ValueError, match=f"id {wrong} is not in this vocabulary"):
-        vocabulary.decode([2, wrong])

@@ -62,27 +62,6 @@ def _fresh():
     torch.manual_seed(0)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ONE_GRAPH)
-def test_a_module_compiles_to_one_graph(unchecked, name):
-    """For one length and, in the same program, for another."""
-    row = unchecked.MODULES[name]
-    module = row.make()
-    compiled = torch.compile(module, fullgraph=True, backend="eager")
-    for n in (N, MORE):
-        inputs = row.inputs(n)
-        assert_close(row.output(compiled, *inputs), row.output(module, *inputs))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_a_function_compiles_to_one_graph(unchecked, name):
-    call = unchecked.FUNCTIONS[name].call
-    query, key, value = torch.randn(3, 2, HEADS, N, D_KEY)
-    compiled = torch.compile(call, fullgraph=True, backend="eager")
-    assert_close(compiled(query, key, value), call(query, key, value))
-
-
 def gradients_of(output, leaves):
     """Those of a sum of squares; None where a leaf is not read."""
     return torch.autograd.grad(output.square().sum(), leaves, allow_unused=True)
@@ -97,25 +76,29 @@ def assert_alike(found, expected):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ONE_GRAPH)
-def test_a_compiled_module_has_the_same_gradients(unchecked, name):
+def test_a_module_compiles_to_one_graph_with_the_same_gradients(unchecked, name):
+    """For one length and, in the same program, for another."""
     row = unchecked.MODULES[name]
     module, inputs = row.make(), row.inputs(N)
     leaves = [p for p in module.parameters() if p.requires_grad]
     leaves += [x.requires_grad_() for x in inputs if x.is_floating_point()]
-    compiled = torch.compile(module, backend="aot_eager")
-    found, expected = (
-        gradients_of(row.output(each, *inputs), leaves) for each in (compiled, module)
-    )
-    assert_alike(found, expected)
+    compiled = torch.compile(module, fullgraph=True, backend="aot_eager")
+    outputs = [row.output(each, *inputs) for each in (compiled, module)]
+    assert_close(*outputs)
+    assert_alike(*(gradients_of(output, leaves) for output in outputs))
+    longer = row.inputs(MORE)
+    assert_close(row.output(compiled, *longer), row.output(module, *longer))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_a_compiled_function_has_the_same_gradients(unchecked, name):
+def test_a_function_compiles_to_one_graph_with_the_same_gradients(unchecked, name):
     call = unchecked.FUNCTIONS[name].call
     leaves = list(torch.randn(3, 2, HEADS, N, D_KEY).requires_grad_().unbind())
-    compiled = torch.compile(call, backend="aot_eager")
-    assert_alike(*(gradients_of(each(*leaves), leaves) for each in (compiled, call)))
+    compiled = torch.compile(call, fullgraph=True, backend="aot_eager")
+    outputs = [each(*leaves) for each in (compiled, call)]
+    assert_close(*outputs)
+    assert_alike(*(gradients_of(output, leaves) for output in outputs))
 
 
 class Attends(nn.Module):

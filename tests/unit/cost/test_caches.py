@@ -7,7 +7,9 @@ import torch
 
 from attention import GroupedQueryAttention, KeyValueCache, LatentCache
 from attention.cost import dense
-from attention.cost.caches import MODELS, CacheSizes, cache_bytes
+from attention.cost.caches import MODELS, cache_bytes
+from attention.cost.decode import decode_step_cost
+from tests.unit.refusals import refusals
 
 # The width that the papers and configurations give; a head is that divided by their number.
 D_MODEL = {
@@ -65,12 +67,6 @@ def test_a_window_keeps_no_more():
     assert cache_bytes(model, 4096) == cache_bytes(model, 4097) == 4096 * cache_bytes(model)
 
 
-def test_sizes_of_your_own():
-    book = CacheSizes(layers=2, n_heads=4, n_kv_heads=4, d_key=8, source="this book")
-    assert book.numbers == 64
-    assert cache_bytes(book, 10, bytes_per_number=4) == 2 * 64 * 10 * 4
-
-
 def test_every_row_says_where_it_was_read():
     """A paper, and the file that the model is published with."""
     for model in MODELS.values():
@@ -79,10 +75,19 @@ def test_every_row_says_where_it_was_read():
         )
 
 
-@pytest.mark.usefixtures("as_a_reader")
-def test_bad_input():
-    model = MODELS["GPT-2"]
-    with pytest.raises(ValueError, match=r"^length must be at least 1, got 0$"):
-        cache_bytes(model, 0)
-    with pytest.raises(TypeError, match=r"^bytes_per_number must be an int, got 0\.5"):
-        cache_bytes(model, bytes_per_number=0.5)
+test_bad_input = refusals(
+    [
+        (lambda: cache_bytes(MODELS["GPT-2"], 0), "length must be at least 1, got 0"),
+        (
+            lambda: cache_bytes(MODELS["GPT-2"], bytes_per_number=0.5),
+            TypeError,
+            "bytes_per_number must be an int, got 0.5",
+        ),
+        (lambda: decode_step_cost(MODELS["GPT-2"], 0), "length must be at least 1, got 0"),
+        (
+            lambda: decode_step_cost(MODELS["GPT-2"], 9, bytes_per_number=0.5),
+            TypeError,
+            "bytes_per_number must be an int, got 0.5",
+        ),
+    ]
+)

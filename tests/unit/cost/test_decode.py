@@ -101,12 +101,3 @@ def test_the_roofline_bends_at_the_ridge():
     for work in (Work(50, 40), Work(5000, 40)):
         longer = max(work.bytes / processor.bandwidth, work.flops / processor.peak)
         assert work.flops / processor.attainable(work.intensity) == longer
-
-
-@pytest.mark.usefixtures("as_a_reader")
-def test_bad_input():
-    model = MODELS["GPT-2"]
-    with pytest.raises(ValueError, match=r"^length must be at least 1, got 0$"):
-        decode_step_cost(model, 0)
-    with pytest.raises(TypeError, match=r"^bytes_per_number must be an int, got 0\.5"):
-        decode_step_cost(model, 9, bytes_per_number=0.5)

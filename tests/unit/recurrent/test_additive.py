@@ -61,9 +61,10 @@ def double_loop(module, query, key, value, mask):
     return torch.stack(contexts).view(shape), torch.stack(weights).view(shape)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(additive_cases())
 def test_equals_a_double_loop_in_values_and_gradients(case):
+    """Projected keys give the same, and are not projected again."""
     module, query, key, value, mask = case
     ours, theirs = list(module(query, key, value, mask)), list(double_loop(*case))
     for actual, expected in zip(ours, theirs, strict=True):
@@ -71,50 +72,11 @@ def test_equals_a_double_loop_in_values_and_gradients(case):
     inputs = [query, key, *([] if value is None else [value]), *module.parameters()]
     for actual, expected in zip(gradients(ours, inputs), gradients(theirs, inputs), strict=True):
         assert_close(actual, expected)
-
-
-@settings(max_examples=60)
-@given(additive_cases())
-def test_projected_keys_change_nothing_and_are_not_projected_again(case):
-    module, query, key, value, mask = case
-    context, weights = module(query, key, value, mask)
     projected = module.w_k(key)
     module.w_k.weight = torch.nn.Parameter(torch.full_like(module.w_k.weight, math.nan))
     again = module(query, key, value, mask, projected_key=projected)
-    assert torch.equal(again[0], context)
-    assert torch.equal(again[1], weights)
-
-
-def test_by_hand():
-    """tanh(0 + 0) = 0 and tanh(0 + atanh ½) = ½, which v = 2 ln 3 turns into 0 and ln 3."""
-    module = AdditiveAttention(1, 1, 1)
-    for parameter, number in ((module.w_q, 1.0), (module.w_k, 1.0), (module.v, 2 * math.log(3))):
-        torch.nn.init.constant_(parameter.weight, number)
-    key = torch.tensor([[[0.0], [math.atanh(0.5)]]])
-    context, weights = module(torch.zeros(1, 1, 1), key, torch.tensor([[[8.0, 0], [4, 4]]]))
-    torch.testing.assert_close(weights, torch.tensor([[[0.25, 0.75]]]))
-    torch.testing.assert_close(context, torch.tensor([[[5.0, 3.0]]]))
-
-
-def test_padding_changes_nothing():
-    module = AdditiveAttention(3, 4, 5)
-    query, key = torch.randn(2, 3, 3), torch.randn(2, 6, 4)
-    mask = padding_mask(torch.tensor([[7, 7, 7, 7, 7, 7], [7, 7, 7, 7, 0, 0]]), 0)[:, 0]
-    context, weights = module(query, key, mask=mask)
-    short, _ = module(query[1:], key[1:, :4])
-    assert (weights[1, :, 4:] == 0).all()
-    torch.testing.assert_close(context[1:], short)
-
-
-def test_nothing_to_attend_to_gives_zero_and_finite_gradients():
-    module, query = AdditiveAttention(3, 4, 5), torch.randn(1, 2, 3, requires_grad=True)
-    key = torch.randn(1, 3, 4, requires_grad=True)
-    context, weights = module(query, key, mask=torch.tensor([[False] * 3, [True] * 3]))
-    assert not context[0, 0].any()
-    assert not weights[0, 0].any()
-    for gradient in torch.autograd.grad(context.sum(), [query, key, *module.parameters()]):
-        assert gradient.isfinite().all()
-        assert gradient.any()
+    assert torch.equal(again[0], ours[0])
+    assert torch.equal(again[1], ours[1])
 
 
 def test_names_and_repr():
@@ -135,23 +97,16 @@ def test_a_masked_key_stays_hidden_however_low_the_other_scores_are():
     torch.testing.assert_close(context, key[:, :1])
 
 
-QUERY, KEY = torch.zeros(2, 3, 4), torch.zeros(2, 5, 6)
-MODULE = AdditiveAttention(4, 6, 8)
-REFUSED = {
-    "values without a batch": (
-        lambda: MODULE(QUERY, KEY, KEY[0]),
-        "value must have shape (batch, key, d_value), got 2 dimensions: (5, 6)",
-    ),
-    "values of another length": (
-        lambda: MODULE(QUERY, KEY, KEY[:, :4]),
-        "key and value must have the same length, one value for each key",
-    ),
-    "a mask with an axis of heads": (
-        lambda: MODULE(QUERY, KEY, mask=padding_mask(torch.ones(2, 5, dtype=torch.long), 0)),
-        "mask of shape (2, 1, 1, 5) does not broadcast to the scores = (2, 3, 5); "
-        "without an axis of heads, as padding_mask makes it, take mask[:, 0]",
-    ),
-}
-
-
-test_bad_input_is_refused_with_a_reason = refusals(REFUSED)
+test_bad_input_is_refused_with_a_reason = refusals(
+    [
+        (
+            lambda: AdditiveAttention(4, 6, 8)(
+                torch.zeros(2, 3, 4),
+                torch.zeros(2, 5, 6),
+                mask=padding_mask(torch.ones(2, 5, dtype=torch.long), 0),
+            ),
+            "mask of shape (2, 1, 1, 5) does not broadcast to the scores = (2, 3, 5); "
+            "without an axis of heads, as padding_mask makes it, take mask[:, 0]",
+        )
+    ]
+)

@@ -1,10 +1,11 @@
-"""The encoder and both decoders against plain loops with the gates of a GRU written out."""
+"""The encoder and the decoders against plain loops with the gates of a GRU written out."""
 
 import pytest
 import torch
 
 from attention import padding_mask
 from attention.recurrent.encoder_decoder import BahdanauDecoder, BidirectionalEncoder, LuongDecoder
+from attention.recurrent.last_state import LastStateDecoder
 from tests.unit.cases import assert_close, assert_gradients_close, gradients, randomise
 from tests.unit.refusals import refusals
 
@@ -35,17 +36,19 @@ def decoder(kind):
         ),
         "Luong, dot": lambda: LuongDecoder(VOCAB, D_EMBEDDING, KEY_DIM, KEY_DIM, score="dot"),
         "Luong, concat": lambda: LuongDecoder(VOCAB, D_EMBEDDING, KEY_DIM, HIDDEN, score="concat"),
+        "last state": lambda: LastStateDecoder(VOCAB, D_EMBEDDING, KEY_DIM, HIDDEN),
     }[kind]().double()
     randomise(module, rng())
     return module
 
 
-DECODERS = ("Bahdanau", "Luong", "Luong, not fed", "Luong, dot", "Luong, concat")
+DECODERS = ("Bahdanau", "Luong", "Luong, not fed", "Luong, dot", "Luong, concat", "last state")
 
 
 def encoded():
+    """Padding too has numbers, which nobody may read."""
     states = torch.randn(2, 5, KEY_DIM, dtype=torch.float64, generator=rng())
-    return states.masked_fill(~MASK.mT, 0.0).requires_grad_()
+    return states.requires_grad_()
 
 
 def gru(x, h, w_x, w_h, b_x, b_h):
@@ -84,15 +87,6 @@ def test_the_encoder_equals_a_plain_loop_in_values_and_gradients():
     assert_close(ours, theirs)
     wanted = list(module.parameters())
     assert_gradients_close(ours, theirs, wanted)
-
-
-def test_padding_changes_no_state():
-    module = encoder()
-    alone = module(SOURCE[1:, :3])
-    assert_close(module(SOURCE)[1:, :3], alone)
-    longer = torch.cat((SOURCE, torch.zeros(2, 4, dtype=torch.int64)), dim=1)
-    assert_close(module(longer)[1:, :3], alone)
-    assert not module(longer)[1, 3:].any()
 
 
 def test_a_sentence_of_padding_alone_is_zero():
@@ -139,6 +133,12 @@ def write_in_a_loop(module, token_ids, states, mask):
                 context, row = attend_in_a_loop(module, s, states[b], mask[b, 0])
                 s = gru(torch.cat((e, context)), s, *cell)
                 output = torch.cat((s, context, e))
+            elif isinstance(module, LastStateDecoder):
+                half, row = KEY_DIM // 2, torch.zeros(len(states[b]), dtype=torch.float64)
+                last = states[b][mask[b, 0]][-1]
+                vector = torch.cat((last[:half], states[b, 0, half:]))
+                s = gru(torch.cat((e, vector)), s, *cell)
+                output = torch.cat((s, vector, e))
             else:
                 s = gru(torch.cat((e, combined)) if module.input_feeding else e, s, *cell)
                 context, row = attend_in_a_loop(module, s, states[b], mask[b, 0])
@@ -149,55 +149,20 @@ def write_in_a_loop(module, token_ids, states, mask):
     return torch.stack(logits).view(shape), torch.stack(weights).view(shape)
 
 
+@pytest.mark.parametrize("mask", [MASK, None, MASK[:1]], ids=["padding", "none", "one for all"])
 @pytest.mark.parametrize("kind", DECODERS)
-def test_a_decoder_equals_a_plain_loop_in_values_and_gradients(kind):
+def test_a_decoder_equals_a_plain_loop_in_values_and_gradients(kind, mask):
     module, states = decoder(kind), encoded()
-    ours = list(module(TOKENS, states, MASK))
-    theirs = list(write_in_a_loop(module, TOKENS, states, MASK))
+    ours = list(module(TOKENS, states, mask))
+    everywhere = torch.ones(2, 1, 5) == 1 if mask is None else mask.expand(2, 1, 5)
+    theirs = list(write_in_a_loop(module, TOKENS, states, everywhere))
     for actual, expected in zip(ours, theirs, strict=True):
         assert_close(actual, expected)
     wanted = [states, *module.parameters()]
+    if kind == "last state":  # its weights are zeros
+        ours, theirs = ours[:1], theirs[:1]
     for actual, expected in zip(gradients(ours, wanted), gradients(theirs, wanted), strict=True):
         assert_close(actual, expected)
-
-
-@pytest.mark.parametrize("kind", DECODERS)
-def test_padding_of_the_source_changes_nothing(kind):
-    module, states = decoder(kind), encoded()
-    logits, weights = module(TOKENS, states.masked_fill(~MASK.mT, 1e3), MASK)
-    assert not weights[1, :, 3:].any()
-    alone, _ = module(TOKENS[1:], states[1:, :3])
-    assert_close(logits[1:], alone)
-
-
-@pytest.mark.parametrize(("kind", "first"), [("Bahdanau", 3), ("Luong", 2), ("Luong, not fed", 2)])
-def test_which_state_is_the_query(kind, first):
-    """Another token at step 2 changes s_2: Luong's query at step 2, Bahdanau's at step 3."""
-    module, states = decoder(kind), encoded()
-    other = TOKENS.clone()
-    other[:, 2] = 6
-    _, weights = module(TOKENS, states, MASK)
-    _, changed = module(other, states, MASK)
-    same = (weights == changed).all(-1).all(0)
-    assert same.tolist() == [step < first for step in range(4)]
-
-
-@pytest.mark.parametrize("kind", DECODERS)
-def test_the_query_is_the_state_before_or_after_the_step(kind):
-    module, states = decoder(kind), encoded()
-    state, attend = module.attend_to(states, MASK)
-    queries = []
-
-    def listen(query):
-        queries.append(query[:, 0])
-        return attend(query)
-
-    embedded = torch.randn(2, D_EMBEDDING, dtype=torch.float64, generator=rng())
-    *_, after = module.step(embedded, state, listen)
-    before, after = (s if kind == "Bahdanau" else s[0] for s in (state, after))
-    assert len(queries) == 1
-    assert torch.equal(queries[0], before if kind == "Bahdanau" else after)
-    assert not torch.equal(before, after)
 
 
 @pytest.mark.parametrize("kind", ["Bahdanau", "Luong, concat"])
@@ -207,47 +172,6 @@ def test_the_keys_are_projected_once_for_all_steps(kind):
     additive.w_k.register_forward_hook(lambda *_: projected.append(True))
     module(TOKENS, encoded(), MASK)
     assert len(projected) == 1
-
-
-@pytest.mark.parametrize("kind", ["Bahdanau", "Luong", "Luong, not fed"])
-def test_where_the_context_goes(kind):
-    """Into the next state at once, one step later by input feeding, or never."""
-    module, states = decoder(kind), encoded()
-    embedded = torch.randn(2, D_EMBEDDING, dtype=torch.float64, generator=rng())
-    reached = []
-    for change in (0.0, 1.0):
-        state, attend = module.attend_to(states, MASK)
-
-        def changed(query, attend=attend, change=change):
-            context, weights = attend(query)
-            return context + change, weights
-
-        *_, state = module.step(embedded, state, changed)
-        one = state if kind == "Bahdanau" else state[0]
-        *_, state = module.step(embedded, state, attend)
-        reached.append((one, state if kind == "Bahdanau" else state[0]))
-    same = [torch.equal(a, b) for a, b in zip(*reached, strict=True)]
-    assert (
-        same
-        == {
-            "Bahdanau": [False, False],
-            "Luong": [True, False],
-            "Luong, not fed": [True, True],
-        }[kind]
-    )
-
-
-def test_without_input_feeding_the_whole_recurrence_can_run_before_the_attention():
-    module, states = decoder("Luong, not fed"), encoded()
-    gru_of_torch = torch.nn.GRU(D_EMBEDDING, HIDDEN, batch_first=True).double()
-    gru_of_torch.load_state_dict({f"{n}_l0": p for n, p in module.cell.state_dict().items()})
-    first = module.first_state(states)
-    s, _ = gru_of_torch(module.embed(TOKENS), first[None])
-    context, weights = module.attention(s, states, mask=MASK)
-    logits = module.w_o(torch.tanh(module.w_c(torch.cat((context, s), dim=-1))))
-    ours = module(TOKENS, states, MASK)
-    assert_close(ours[0], logits)
-    assert_close(ours[1], weights)
 
 
 @pytest.mark.parametrize("kind", DECODERS)
@@ -277,49 +201,33 @@ def test_greedy_stops_at_the_end_token_and_pads(kind):
     assert alone[0, -1] == end
 
 
-@pytest.mark.parametrize("kind", DECODERS)
-def test_inputs_are_left_as_they_were_and_gradients_reach_the_encoder(kind):
-    module, ids = decoder(kind), SOURCE.clone()
-    reader = encoder()
-    logits, _ = module(TOKENS, reader(ids), MASK)
-    logits.sum().backward()
-    assert torch.equal(ids, SOURCE)
-    assert all(p.grad.any() for p in reader.parameters())
-
-
 STATES = torch.zeros(2, 5, 6)
-DECODER = BahdanauDecoder(7, 3, 6, 4)
-REFUSED = {
-    "padding on the left": (
-        lambda: BidirectionalEncoder(7, 3, 4)(torch.tensor([[1, 2], [0, 2]])),
-        "token_ids has padding (pad_id=0) in front of a token; pad on the right, as "
-        "Vocabulary.encode_batch does",
-    ),
-    "a negative key_dim": (
-        lambda: BahdanauDecoder(7, 3, -1, 4),
-        "key_dim must be at least 1, got -1",
-    ),
-    "an odd key_dim": (
-        lambda: BahdanauDecoder(7, 3, 5, 4),
-        "key_dim must be 2 · the encoder's hidden_dim, got 5",
-    ),
-    "targets of another batch": (
-        lambda: DECODER(TOKENS[:1], STATES),
-        "token_ids and encoded must be equally many sentences, got 1 and 2",
-    ),
-}
-for module in (DECODER, LuongDecoder(7, 3, 6, 4)):
-    kind = type(module).__name__
-    REFUSED |= {
-        f"{kind}, a mask with an axis of heads": (
-            lambda module=module: module(TOKENS, STATES, padding_mask(SOURCE, 0)),
+test_bad_input_is_refused_with_a_reason = refusals(
+    [
+        (
+            lambda: BidirectionalEncoder(7, 3, 4)(torch.tensor([[1, 2], [0, 2]])),
+            "token_ids has padding (pad_id=0) in front of a token; pad on the right, as "
+            "Vocabulary.encode_batch does",
+        ),
+        (
+            lambda: BahdanauDecoder(7, 3, 5, 4),
+            "key_dim must be 2 · the encoder's hidden_dim, got 5",
+        ),
+        (
+            lambda: BahdanauDecoder(7, 3, 6, 4)(TOKENS[:1], STATES),
+            "token_ids and encoded must be equally many sentences, got 1 and 2",
+        ),
+        (
+            lambda: LuongDecoder(7, 3, 6, 4)(TOKENS, STATES, padding_mask(SOURCE, 0)),
             "mask of shape (2, 1, 1, 5) does not broadcast to the scores = (2, 1, 5); "
             "without an axis of heads, as padding_mask makes it, take mask[:, 0]",
         ),
-    }
-
-
-test_bad_input_is_refused_with_a_reason = refusals(REFUSED)
+        (
+            lambda: LastStateDecoder(7, 3, 6, 4)(TOKENS, torch.zeros(2, 5, 8)),
+            "the last axis of encoded must be key_dim=6, got 8",
+        ),
+    ]
+)
 
 
 def with_another_pad_id(module, ids):
