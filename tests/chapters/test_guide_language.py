@@ -68,6 +68,7 @@ def test_the_code_of_the_guide_runs(monkeypatch):
     assert {*names["NOUNS"], *names["VERBS"], "<unk>"} <= set(vocabulary.tokens)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("share", "rows"),

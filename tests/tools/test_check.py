@@ -109,6 +109,7 @@ def takes(step, path, marks):
     )
 
 
+@pytest.mark.everything
 @pytest.mark.slow
 def test_every_test_is_in_one_step():
     steps = [command[3:] for command in STEPS.values() if command[1:3] == ["-m", "pytest"]]

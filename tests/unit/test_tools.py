@@ -74,6 +74,7 @@ def assert_alike(found, expected):
             assert_close(one, other, ulps=ULPS_OF_GRADIENTS)
 
 
+@pytest.mark.one_in(6)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ONE_GRAPH)
 def test_a_module_compiles_to_one_graph_with_the_same_gradients(unchecked, name):
@@ -90,6 +91,7 @@ def test_a_module_compiles_to_one_graph_with_the_same_gradients(unchecked, name)
     assert_close(row.output(compiled, *longer), row.output(module, *longer))
 
 
+@pytest.mark.one_in(6)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_compiles_to_one_graph_with_the_same_gradients(unchecked, name):
@@ -112,6 +114,7 @@ class Attends(nn.Module):
         return self.function(query, key, value)
 
 
+@pytest.mark.one_in(6)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_is_exported_with_an_open_length_or_says_why_not(unchecked, name):
@@ -130,6 +133,7 @@ def test_a_function_is_exported_with_an_open_length_or_says_why_not(unchecked, n
         assert_close(program.module()(*longer), call(*longer))
 
 
+@pytest.mark.one_in(6)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ONE_GRAPH)
 def test_a_module_is_exported_with_an_open_length(unchecked, name):
