@@ -16,6 +16,10 @@ import attention
 from attention import causal_mask, checks
 
 
+def as_it_is(x):
+    return x
+
+
 def step_matrix(k, d_model, *, power=lambda i, d: 2 * i / d, of=int, join=torch.block_diag):
     blocks = []
     for hand in range(d_model // 2):
@@ -39,10 +43,10 @@ STEP_MATRIX = {
 }
 
 
-def projection(x, w, b=None, *, number=lambda x, i: x[..., i, None], start=float, inside=False):
-    """From row to row of w; `float()` is 0."""
+def projection(x, w, b=None, *, number=lambda x, i: x[..., i, None], start=None, inside=False):
+    """From row to row of w."""
     b = 0 if b is None else b
-    projected = start() if start is float else start(x)
+    projected = start(x) if start else 0
     for i in range(len(w)):
         projected += number(x, i) * w[i] + inside * b
     return projected if inside else projected + b
@@ -119,7 +123,7 @@ ATTENTION_WEIGHTS = {
     "not_scaled": {"divide": lambda d_key: 1},
     "softmax_over_heads": {"softmax": partial(softmax, dim=1)},
     "exp_overflows": {"softmax": lambda scores: scores.exp() / scores.exp().sum(-1, keepdim=True)},
-    "no_softmax": {"softmax": lambda scores: scores},
+    "no_softmax": {"softmax": as_it_is},
     "query_and_key_swapped": {"swap": True},
 }
 
@@ -270,43 +274,28 @@ GREEDY = {
 }
 
 
-def join_parts(
-    max_a,
-    sum_a,
-    out_a,
-    max_b,
-    sum_b,
-    out_b,
-    *,
-    base=lambda m: m.clamp(min=-1e9),
-    sign=1,
-    shown=lambda m, base: m,
-    divide=lambda x, total: x / torch.where(total > 0, total, 1.0),
-    after=lambda x: x,
-):
+def over(x, total):
+    return x / torch.where(total > 0, total, 1.0)
+
+
+def join_parts(*parts, base=None, sign=1, given=None, divide=over, after=as_it_is):
+    max_a, sum_a, out_a, max_b, sum_b, out_b = parts
     m = torch.maximum(max_a, max_b)
-    b = base(m)
+    b = base(m) if base else m.clamp(min=-1e9)
     part_a, part_b = sum_a * torch.exp(sign * (max_a - b)), sum_b * torch.exp(sign * (max_b - b))
     total = part_a + part_b
     output = divide(part_a[:, None] * out_a + part_b[:, None] * out_b, total[:, None])
-    return shown(m, b), after(total), after(output)
+    return b if given else m, after(total), after(output)
 
 
 JOIN_PARTS = {
-    "every_nan_replaced": {
-        "base": lambda m: m,
-        "divide": torch.div,
-        "after": torch.nan_to_num,
-    },
-    "wrong_sign": {"base": lambda m: m, "sign": -1, "divide": torch.div},
+    "every_nan_replaced": {"base": as_it_is, "divide": torch.div, "after": torch.nan_to_num},
+    "wrong_sign": {"base": as_it_is, "sign": -1, "divide": torch.div},
     "nothing_subtracted": {"base": torch.zeros_like, "divide": torch.div},
-    "lowest_where_nothing_is_visible": {
-        "base": torch.nan_to_num,
-        "shown": lambda m, base: base,
-    },
+    "lowest_where_nothing_is_visible": {"base": torch.nan_to_num, "given": True},
     "nought_where_nothing_is_visible": {
         "base": lambda m: torch.where(m.isinf(), 0.0, m),
-        "shown": lambda m, base: base,
+        "given": True,
     },
 }
 
@@ -379,7 +368,7 @@ def additive_weights(
     w_k,
     v_a,
     *,
-    before=lambda x: x,
+    before=as_it_is,
     plus=torch.add,
     squash=torch.tanh,
     project=F.linear,
@@ -391,7 +380,7 @@ def additive_weights(
 
 
 ADDITIVE_WEIGHTS = {
-    "tanh_of_each_part": {"before": torch.tanh, "squash": lambda x: x},
+    "tanh_of_each_part": {"before": torch.tanh, "squash": as_it_is},
     "multiplied": {"plus": torch.mul},
     "not_paired": {"axes": lambda q, k: (q, k)},
     "paired_on_one_side": {"axes": lambda q, k: (q.unsqueeze(2), k)},
@@ -519,9 +508,9 @@ PRE_NORM_LAYER = {
     "divided_by_root_d_model": {"scale": lambda d_model, d_key: d_model**0.5},
     "not_scaled": {"scale": lambda d_model, d_key: 1},
     "merged_without_transpose": {"merge": lambda x: x.reshape(x.shape[0], x.shape[2], -1)},
-    "attentions_weights_not_transposed": {"turn": lambda weight: weight},
+    "attentions_weights_not_transposed": {"turn": as_it_is},
     "without_biases": {"bias": 0},
-    "without_relu": {"relu": lambda rows: rows},
+    "without_relu": {"relu": as_it_is},
     "one_norm_for_both": {"second_norm": "self_attention_norm"},
     "feed_forward_reads_x": {"read": lambda x, h: x},
 }
@@ -537,10 +526,6 @@ def turn(x, sign=1, first=0, width=None, seq=None, count=2):
         components.append(a * angle.cos() - b * angle.sin())
         components.append(a * angle.sin() + b * angle.cos())
     return torch.stack(components, dim=-1)
-
-
-def as_it_is(x):
-    return x
 
 
 def rotary_attention(
