@@ -47,28 +47,6 @@ def test_a_pattern_made_by_hand_has_its_score(keys, wanted):
     assert scores(head(*keys)) == pytest.approx(wanted)
 
 
-def test_the_mean_is_over_all_queries_that_count_in_the_batch():
-    """Three in the first sequence and one in the second: not the mean of two sequences' means."""
-    ids = torch.cat([IDS, torch.tensor([[1, 2, 3, 4, 5, 1]])])
-    weights = torch.cat([head(0, 1, 0, 2, 4, 1), head(0, 1, 2, 3, 4, 5)])
-    assert duplicate_token_score(weights, ids).item() == pytest.approx(3 / 4)
-    assert induction_score(weights, ids).item() == 0
-
-
-def test_queries_that_do_not_count_change_nothing():
-    weights = torch.rand(2, 3, 6, 6).softmax(-1)
-    ids = IDS.expand(2, 6)
-    others = weights.clone()
-    others[:, :, [0, 1, 4]] = 7.0  # tokens that come for the first time
-    for score in (duplicate_token_score, induction_score):
-        assert torch.equal(score(weights, ids), score(others, ids))
-    others = weights.clone()
-    others[:, :, 0] = 7.0
-    assert torch.equal(previous_token_score(weights), previous_token_score(others))
-    others[:, :, 1] = 7.0
-    assert not torch.equal(previous_token_score(weights), previous_token_score(others))
-
-
 def mean(weights_of_queries):
     return torch.stack(weights_of_queries).mean(0)
 
@@ -119,11 +97,6 @@ test_bad_input = refusals(
             "pattern must be a boolean tensor, True = to be looked at, got torch.float32",
         ),
         (
-            lambda: aligned_score(WEIGHTS, [[0]]),
-            TypeError,
-            "pattern must be a boolean tensor, True = to be looked at, got list",
-        ),
-        (
             lambda: aligned_score(WEIGHTS, torch.ones(4, 4, dtype=torch.bool)),
             ValueError,
             "pattern must have shape (batch, query, key) = (2, 4, 4), "
@@ -146,20 +119,10 @@ test_bad_input = refusals(
             "as many queries as keys, got 4 queries and 3 keys",
         ),
         (
-            lambda: previous_token_score(WEIGHTS[..., :1, :1]),
-            ValueError,
-            "pattern names no key for any query",
-        ),
-        (
             lambda: induction_score(WEIGHTS, torch.ones(2, 3, dtype=torch.int64)),
             ValueError,
             "token_ids must have shape (batch, key) = (2, 4), "
             "as weights (2, 3, 4, 4) have, got (2, 3)",
-        ),
-        (
-            lambda: duplicate_token_score(WEIGHTS, torch.arange(8).reshape(2, 4)),
-            ValueError,
-            "pattern names no key for any query",
         ),
         (
             lambda: induction_score(WEIGHTS, torch.ones(2, 4)),

@@ -105,17 +105,23 @@ ONE = {
 }
 
 
-@pytest.mark.parametrize("task", TASKS)
-def test_training_repeats_and_leaves_the_callers_random_numbers_alone(task):
+# Two mechanisms of recall draw at random when they are made, or have parameters of their own.
+@pytest.mark.parametrize(
+    ("task", "asked"),
+    [*ONE.items(), ("recall", ["random features, 64"]), ("recall", ["gated delta rule"])],
+)
+def test_training_repeats_and_leaves_the_callers_random_numbers_alone(task, asked):
     torch.manual_seed(3)
     expected = torch.rand(2)
     torch.manual_seed(3)
-    one, same = (room(task).train(*ONE[task], seed=5, steps=2).state_dict() for _ in range(2))
+    one, same = (room(task).train(*asked, seed=5, steps=2).state_dict() for _ in range(2))
     room(task).load(*ONE[task])
     assert torch.equal(torch.rand(2), expected)
     for name, tensor in one.items():
         assert torch.equal(tensor, same[name])
         assert torch.equal(tensor, tensor.half().float()), "as they are stored"
+    with pytest.raises(ValueError, match="steps must be at least 1, got 0"):
+        room(task).train(*asked, seed=5, steps=0)
 
 
 # What a part of a training comes to; after two fifths of the steps relative clauses are not half
@@ -123,6 +129,7 @@ def test_training_repeats_and_leaves_the_callers_random_numbers_alone(task):
 LEARNED = {
     "dates": ("accuracy(train('additive', seed=1, steps=200), held_out_dates()[:500])", 0.8),
     "induction": ("accuracy(train(2, seed=0, steps=500), new_sequences(1000))", 0.95),
+    "last_speaker": ("accuracy(train('linear bias', seed=0, steps=80), new_talks(64))", 0.85),
     "recall": ("accuracy(train('softmax', seed=1, steps=250), new_pairs(64, 500))", 0.95),
     "relative_clauses": (
         "accuracy_by_kind(train(2, seed=0, steps=1000), new_clauses(500))['all']",

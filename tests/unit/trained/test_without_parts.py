@@ -109,11 +109,3 @@ def test_a_model_is_trained_without_a_part():
         unused = "feed_forward" in name or "norm" in name
         # A key's bias adds the same to every score of a row: its gradient is nearly 0.
         assert same == unused or "w_k.bias" in name, name
-
-
-def test_rows_collapse_without_the_residual_alone():
-    torch.manual_seed(0)
-    encoder = Encoder(32, 2, 64, n_layers=4, norm_first=True).double()
-    x = torch.randn(1, 9, 32).double()
-    assert spread(rows_by_sublayer(encoder, x)[-1]) > 0.5
-    assert spread(rows_by_sublayer(without_parts(encoder, "residual"), x)[-1]) < 1e-12

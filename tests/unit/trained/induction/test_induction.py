@@ -21,7 +21,6 @@ from attention.trained.induction import (
     k_composition,
     new_sequences,
     random_composition,
-    train,
     without_head,
 )
 from attention.trained.induction.data import LONGEST, SHORTEST
@@ -200,11 +199,8 @@ test_bad_input = refusals(
     [
         (lambda: induction.load(3), "no weights are stored for n_layers=3; it can be 1 or 2"),
         (lambda: AttentionOnly(0), "n_layers must be at least 1, got 0"),
-        (lambda: train(1, 0, steps=0), "steps must be at least 1, got 0"),
         (lambda: draw_sequences(0, generator(0)), "count must be at least 1, got 0"),
         (lambda: random_composition(0), "draws must be at least 1, got 0"),
-        (lambda: without_head(AttentionOnly(1), 0, layer=1), "layer=1 must be from 0 to 0"),
-        (lambda: without_head(AttentionOnly(1), 2), "head=2 must be from 0 to 1"),
         (
             lambda: k_composition(MultiHeadAttention(4, 2), MultiHeadAttention(8, 2)),
             "first and second must have one d_model, got 4 and 8",

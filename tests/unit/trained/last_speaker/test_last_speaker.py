@@ -1,8 +1,6 @@
 """Who spoke last: its talks, its stored models on longer ones, and a training."""
 
 import math
-import subprocess
-import sys
 
 import pytest
 import torch
@@ -21,7 +19,6 @@ from attention.trained.last_speaker import (
     accuracy,
     draw_talks,
     new_talks,
-    train,
 )
 from attention.trained.last_speaker.model import D_MODEL, N_HEADS
 from tests.unit.refusals import refusals
@@ -138,27 +135,6 @@ def test_only_distances_matter_to_rotary_and_linear_bias():
         assert same == (scheme in ("rotary", "linear bias")), scheme
 
 
-@pytest.mark.slow
-def test_two_are_learned_from_scratch():
-    """In a process without the signature checks, which would take most of the time."""
-    train_two = """
-import torch
-from attention.trained.last_speaker import accuracy, new_talks, train
-torch.set_num_threads(1)
-for scheme in ("linear bias", "sinusoidal"):
-    model = train(scheme, seed=0, steps=80)
-    print(accuracy(model, new_talks(16)), accuracy(model, new_talks(64)))
-"""
-    run = subprocess.run(
-        [sys.executable, "-c", train_two], capture_output=True, text=True, check=True
-    )
-    (bias, bias_at_64), (sines, sines_at_64) = (
-        map(float, line.split()) for line in run.stdout.splitlines()
-    )
-    assert min(bias, bias_at_64, sines) > 0.85
-    assert sines_at_64 < 0.3
-
-
 test_bad_input = refusals(
     [
         (lambda: LastSpeaker("alibi"), "there is no scheme 'alibi'; it can be 'causal mask alone'"),
@@ -168,7 +144,6 @@ test_bad_input = refusals(
             "'sinusoidal', 'learned', 'rotary' or 'linear bias'",
         ),
         (lambda: last_speaker.measured("alibi"), "there is no scheme 'alibi'"),
-        (lambda: train("rotary", 0, steps=0), "steps must be at least 1, got 0"),
         (lambda: draw_talks(0, 5, generator(0)), "count must be at least 1, got 0"),
         (lambda: draw_talks(5, 1, generator(0)), "length must be at least 2, got 1"),
         (

@@ -22,7 +22,6 @@ from attention.trained.who_and_whom import (
     VARIANTS,
     VERBS,
     VOCABULARY,
-    WEIGHTS,
     Sentence,
     Verb,
     accuracy,
@@ -272,11 +271,6 @@ def test_a_head_switched_off_takes_one_answer_with_it():
     assert who_off.who < 0.2 and who_off.whom > 0.9
     assert whom_off.whom < 0.2 and whom_off.who > 0.9
     assert accuracy(model, batch).both > 0.995, "the model itself is left as it was"
-    cut = who_and_whom.load(8, 2)  # the same by its weights: the head's columns of W_O are zero
-    with torch.no_grad():
-        cut.attention.w_o.weight[:, :4] = 0
-    gated = without_head(model, 0)(batch.token_ids, batch.verb)
-    torch.testing.assert_close(gated, cut(batch.token_ids, batch.verb))
 
 
 def test_the_two_heads_of_the_book_have_a_role_each():
@@ -303,8 +297,6 @@ def test_what_is_not_stored_is_refused():
         who_and_whom.load(8, 2, "nothing")
     with pytest.raises(ValueError, match="d_model=7 has no recipe; it can be 8 or 12 or 16"):
         train(7, 1, seed=0)
-    files = WEIGHTS.parents[1].rglob("*.safetensors")  # of all tasks
-    assert sum(path.stat().st_size for path in files) < 1_000_000
     assert (8, 2) in SIZES
 
 
