@@ -1,10 +1,11 @@
 """The table of drawings: how each is called, and the tensors that must stand in what it draws.
 
 A row is a function with the drawing's name. It yields what the drawing makes of some arguments,
-each with its tensors, computed here once more in plain torch or by the model itself.
+each with its tensors, computed here once more in plain torch.
 """
 
 import cmath
+import itertools
 import math
 from typing import NamedTuple
 
@@ -13,12 +14,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 import attention
-from attention import drawings, running_example, split_heads
+from attention import drawings
 from attention.cost.decode import H100
-from attention.drawings import Drawing
 from attention.embedding import sines_and_cosines
-from attention.trained import dates, induction, last_speaker, relative_clauses, who_and_whom
-from attention.trained.who_and_whom import VOCABULARY
+from attention.trained import dates
 from tests.unit.drawings.reading import elements
 
 
@@ -33,7 +32,7 @@ class Shown(NamedTuple):
         atol: how far what is read back may be from the tensors: half of the finest shade or line.
     """
 
-    drawing: Drawing
+    drawing: drawings.Drawing
     tensors: dict[str, Tensor] | None
     alt: tuple[str, ...] = ()
     written: tuple[str, ...] = ()
@@ -41,16 +40,10 @@ class Shown(NamedTuple):
 
 
 SENTENCE = ["the", "cat", "saw", "the", "dog", "and", "the", "dog", "chased", "the", "other", "cat"]
-STORY = ["a", "dog", "chased", "the", "red", "ball"]
 
 
-def embedded(model, *sentences):
-    return model.embed(VOCABULARY.encode_batch([list(each) for each in sentences]))
-
-
-def of_heads(layers):
-    """What these layers make of the first sentence of the running example: (heads, seq, d_key)."""
-    return [split_heads(layer(running_example().x), 2)[0] for layer in layers]
+def randn(*shape):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(sum(shape))).double()
 
 
 # ---------------------------------------------------------------------------------------- Part I
@@ -81,38 +74,32 @@ def clock_hands():
 
 
 def word_and_place():
-    """The word's row in the model's table, times √d_model, and sines and cosines: the model's X."""
-    example = running_example()
-    words = who_and_whom.load().embedding.table.weight[example.token_ids[0]] * math.sqrt(8)
-    angles = [[pos / 10000 ** (2 * i / 8) for i in range(4)] for pos in range(6)]
-    pe = torch.tensor([[f(a) for a in row for f in (math.sin, math.cos)] for row in angles])
-    kinds = {"word": words, "place": pe, "X": example.x[0]}
-    drawing = drawings.word_and_place(words, pe, example.tokens[0], [0, 3])
+    """The word's row and the place's add up to a row of X."""
+    words, pe = randn(6, 8), randn(6, 8)
+    words[3] = words[0]  # both are "the"
+    kinds = {"word": words, "place": pe, "X": words + pe}
     yield Shown(
-        drawing,
+        drawings.word_and_place(words, pe, SENTENCE[:6], [0, 3]),
         {f"{kind} {pos}": rows[[pos]] for pos in (0, 3) for kind, rows in kinds.items()},
-        written=("the same word, another place",),  # both are "the"
+        written=("the same word, another place",),
     )
-    other = drawings.word_and_place(words, pe, example.tokens[0], [0, 1])
+    other = drawings.word_and_place(words, pe, SENTENCE[:6], [0, 1])
     assert "the same word" not in other.wide + other.narrow
 
 
 def same_average():
+    """Both averages, each of its own four rows, agree."""
     sentences = ["the sailor saw the doctor", "the doctor saw the sailor"]
-    model = who_and_whom.load(8, 1)
-    sailor, doctor = model.embedding(VOCABULARY.encode_batch([["sailor", "doctor"]]))[0]
-    early, late = model.positional_encoding.table[[1, 4]]
-    x = model.embed(VOCABULARY.encode_batch(sentences))
-    averages = (x[:, 1] + x[:, 4]) / 2
+    words, seats = randn(2, 8), randn(2, 8)
+    [sailor, doctor], [early, late] = words, seats
+    average = (words.sum(0) + seats.sum(0))[None] / 2
     yield Shown(
-        drawings.same_average(
-            sentences, [1, 4], torch.stack([sailor, doctor]), torch.stack([early, late])
-        ),
+        drawings.same_average(sentences, [1, 4], words, seats),
         {
             "first": torch.stack([sailor, early, doctor, late]) / 2,
-            "first average": averages[[0]],
+            "first average": average,
             "second": torch.stack([doctor, early, sailor, late]) / 2,
-            "second average": averages[[1]],
+            "second average": average,
         },
         alt=(
             "½ sailor, ½ seat 1, ½ doctor, ½ seat 4",
@@ -123,34 +110,25 @@ def same_average():
 
 
 def three_projections():
-    example = running_example()
-    x, layers = example.x[0], example.attention
-    layers = {"Q": layers.w_q, "K": layers.w_k, "V": layers.w_v}
-    expected = {"X": x}
+    x, expected = randn(6, 8).float(), {}
+    layers = {name: torch.nn.Linear(8, 8) for name in "QKV"}
     for name, layer in layers.items():
         w = expected[f"W_{name}"] = layer.weight.T
         expected[name] = torch.stack([(each[:, None] * w).sum(0) + layer.bias for each in x])
-    yield Shown(drawings.three_projections(x, layers, example.tokens[0], 2), expected)
+    yield Shown(drawings.three_projections(x, layers, SENTENCE[:6], 2), expected | {"X": x})
 
 
 def query_and_keys():
     """The arrows keep what the dot products of four numbers say: lengths, angles, signs."""
-    example = running_example()
-    q, k = of_heads((example.attention.w_q, example.attention.w_k))
-    query, keys = q[0, 2].double(), k[0, [1, 5]].double()
+    query, keys = torch.tensor([1.0, -2, 0.5, 1]), torch.tensor([[3.0, -4, 2, 1], [-1, 0, 2, 1]])
     length, lengths = query.square().sum().sqrt(), keys.square().sum(-1).sqrt()
     angle = F.cosine_similarity(keys, query[None]).acos()
     expected = {
         "query": torch.tensor([[length, 0.0]]),
         "keys": torch.stack((lengths * angle.cos(), lengths * angle.sin()), dim=-1),
     }
-    scores = keys @ query
-    assert scores.max() / length > length, "one of the arrows is longer than the query"
-    yield Shown(
-        drawings.query_and_keys(query, keys, "saw", ["cat 1", "cat 5"]),
-        expected,
-        written=tuple(f"score {score:.2f}<" for score in scores),
-    )
+    drawing = drawings.query_and_keys(query, keys, "saw", ["cat 1", "cat 5"])
+    yield Shown(drawing, expected, written=("score 13.00<", "score 1.00<"))
     keys = torch.tensor([[2.0, 1], [1, 2], [-2, 1]])
     ways = ("a points along:", "b points aside:", "c points away:")
     drawing = drawings.query_and_keys(torch.tensor([3.0, 0]), keys, "saw", ["a", "b", "c"])
@@ -160,10 +138,10 @@ def query_and_keys():
 
 
 def score_by_seat():
-    asking = [("saw", 2), ("chased", 8)]
-    scores = scores_in_every_seat(asking, ["cat", "the"])
+    scores, asking = 4 * randn(2, 2, 2, 12).abs(), [("saw", 2), ("chased", 8)]
+    seats = [("who", [-1]), ("whom", [2, 3])]  # by head: after the verb
     yield Shown(
-        drawings.score_by_seat(scores, ["cat", "the"], asking, SEATS_OF_ANSWERS),
+        drawings.score_by_seat(scores, ["cat", "the"], asking, seats),
         {
             f"head {h}, {verb}, {word}": scores[a, h, w]
             for h in range(2)
@@ -177,50 +155,28 @@ def score_by_seat():
     )
 
 
-SEATS_OF_ANSWERS = [("who", [-1]), ("whom", [2, 3])]  # by head: seats after the verb
-
-
-def scores_in_every_seat(asking, words):
-    """The scores of words in every seat of the sentence: (asker, heads, word, seat)."""
-    model = who_and_whom.load(8, 2)
-    x = embedded(model, *([word] * len(SENTENCE) for word in words))
-    q = model.attention.w_q(
-        torch.stack([embedded(model, [verb] * len(SENTENCE))[0, seat] for verb, seat in asking])
-    )
-    q, k = q.view(-1, 1, 1, 2, 4), model.attention.w_k(x).view(1, *x.shape[:2], 2, 4)
-    return (q * k).sum(-1).permute(0, 3, 1, 2)
-
-
 def cut_into_heads():
-    example = running_example()
-    q = example.attention.w_q(example.x)[[1]]
-    head_0, head_1 = split_heads(q, 2)[0]
-    yield Shown(
-        drawings.cut_into_heads(q[0], example.tokens[1], 2, lit=2),
-        {"Q": q[0], "head 0": head_0, "head 1": head_1},
-    )
-    q = torch.tensor([[1.5, -2.5]])
-    expected = {"Q": q, "head 0": q[:, :1], "head 1": q[:, 1:]}
-    drawing = drawings.cut_into_heads(q, ["a"], 2, lit=0)
-    yield Shown(drawing, expected, written=(">1.5<", ">−2.5<"))
+    for q, lit in ((randn(6, 8), 2), (torch.tensor([[1.5, -2.5]]), 0)):
+        head_0, head_1 = q.chunk(2, dim=-1)
+        drawing = drawings.cut_into_heads(q, SENTENCE[: len(q)], 2, lit=lit)
+        expected = {"Q": q, "head 0": head_0, "head 1": head_1}
+        yield Shown(drawing, expected, written=() if lit else (">1.5<", ">−2.5<"))
 
 
 def view_then_transpose():
-    example = running_example()
-    q, tokens = example.attention.w_q(example.x)[[1]], example.tokens[1]
-    heads = split_heads(q, 2)[0]  # (heads, seq, d_key)
-    pieces = {f"{tokens[t]} {t}, head {r}": heads[r, [t]] for t in range(6) for r in range(2)}
-    for drawing in drawings.view_then_transpose(q[0], tokens, 2).values():
+    q = randn(6, 8)
+    pieces = {
+        f"{SENTENCE[t]} {t}, head {r}": q[[t], 4 * r : 4 * r + 4]
+        for t, r in itertools.product(range(6), range(2))
+    }
+    for drawing in drawings.view_then_transpose(q, SENTENCE[:6], 2).values():
         yield Shown(drawing, pieces)
 
 
 def ladder():
     """Whatever the query, the best score is at one of two words: the ends of the ladder."""
-    model = who_and_whom.load(8, 8)
-    keys = model.attention.w_k(embedded(model, SENTENCE))[0, :, 0]
-    queries = torch.linspace(-5, 5, 100)  # without 0
-    low, high = keys.argmin().item(), keys.argmax().item()
-    assert {*(queries[:, None] * keys).argmax(dim=-1).tolist()} == {low, high}
+    keys = randn(12)
+    high, low = keys.argmax(), keys.argmin()
     yield Shown(
         drawings.ladder(keys, SENTENCE, {"saw": 1, "chased": 7}),
         {"keys": keys},
@@ -274,12 +230,10 @@ def weights_by_size():
 
 def mask_before_softmax():
     """Each row is the softmax of what it may see."""
-    example = running_example()
-    q, k = of_heads((example.attention.w_q, example.attention.w_k))
-    scores, weights = q[1] @ k[1].mT / 2, torch.zeros(6, 6)
+    scores, weights = 3 * randn(6, 6), torch.zeros(6, 6, dtype=torch.float64)
     for i in range(6):
         weights[i, : i + 1] = scores[i, : i + 1].softmax(dim=0)
-    drawing = drawings.mask_before_softmax(scores, attention.causal_mask(6), example.tokens[0])
+    drawing = drawings.mask_before_softmax(scores, attention.causal_mask(6), SENTENCE[:6])
     for svg in (drawing.wide, drawing.narrow):
         assert svg.count(">−∞<") == 15
     yield Shown(drawing, {"scores": scores, "weights": weights}, atol=0.03)
@@ -306,13 +260,10 @@ def mask_after_softmax():
 
 
 def weight_on_pads():
-    model, words, rows = who_and_whom.load(8, 2), [*SENTENCE[:10], "cat"], {}
-    for length in (11, 14):
-        padded = words + ["<pad>"] * (length - 11)
-        rows[f"{length} tokens"] = model.attention(embedded(model, padded))[1][0, 0, 8]
+    rows = {f"{length} tokens": randn(length).softmax(0) for length in (11, 14)}
     lost = 1 - rows["14 tokens"][:11].sum()
     yield Shown(
-        drawings.weight_on_pads(list(rows.values()), words, query=8, head=0),
+        drawings.weight_on_pads(list(rows.values()), SENTENCE[:11], query=8, head=0),
         rows,
         alt=(f"{lost:.2f} of it on 3 pads",),
         written=(f">on 3 pads: {lost:.2f}<",),
@@ -325,14 +276,12 @@ def weight_on_pads():
 
 
 def weighted_sum():
-    for n_heads in (1, 2):
-        model, tokens = who_and_whom.load(8, n_heads), [*SENTENCE[:3], "the", "other", "cat"]
-        x = embedded(model, tokens)
-        weights = model.attention(x)[1][0, 0, 2]
-        values = model.attention.w_v(x)[0, :, : 8 // n_heads]
+    weights = randn(6).softmax(0)
+    for width in (4, 8):
+        values = randn(6, width)
         total = sum(weight * value for weight, value in zip(weights, values, strict=True))
         yield Shown(
-            drawings.weighted_sum(weights, values, tokens, 2),
+            drawings.weighted_sum(weights, values, SENTENCE[:6], 2),
             {"values": values, "weights": weights, "sum": total},
             atol=0.01,
         )
@@ -364,54 +313,30 @@ def merges():
 
 
 def heads_add():
-    """What the heads and the bias write adds up to the row that the module puts out."""
-    example = running_example()
-    layer = example.attention
-    output, weights = layer(example.x)
-    [v] = of_heads((layer.w_v,))
-    results = (weights[0, :, 2, None] @ v)[:, 0]
-    # What a head writes: the output with the other head at zero, less the bias.
-    wrote = layer.w_o(torch.block_diag(*results)) - layer.w_o.bias
-    expected = {f"head {r}": results[r] for r in range(2)}
+    results, wrote, bias = randn(2, 4), randn(2, 8), randn(8)
+    expected = {"bias": bias, "sum": wrote[0] + wrote[1] + bias}
+    expected |= {f"head {r}": results[r] for r in range(2)}
     expected |= {f"head {r} wrote": wrote[r] for r in range(2)}
-    expected |= {"bias": layer.w_o.bias, "sum": output[0, 2]}
-    yield Shown(drawings.heads_add(results, wrote, layer.w_o.bias, "saw"), expected)
+    yield Shown(drawings.heads_add(results, wrote, bias, "saw"), expected)
 
 
 def logit_by_head():
-    """The parts add up to the logit that the model reads out."""
-    model, example = who_and_whom.load(8, 2), running_example()
-    output, weights = model.attention(example.x)
-    cat = example.vocabulary.ids["cat"]
-    logit = model.read(output[:1], torch.tensor([2]))[0][0, cat]
-    [v] = of_heads((model.attention.w_v,))
-    results = (weights[0, :, 2, None] @ v)[:, 0]
-    parts = torch.block_diag(*results) @ model.attention.w_o.weight.T @ model.to_who.weight[cat]
-    assert parts[1] < 0, "head 1 takes something away"
-    parts = torch.cat([parts, (logit - parts.sum())[None]])
+    """One of the parts takes something away."""
+    parts = torch.tensor([6.5, -1.25, 0.5])
     drawing = drawings.logit_by_head(parts[None], [("saw", "who", "cat")])
-    yield Shown(drawing, {"saw who": parts}, written=(f">{logit:.2f}<",))
+    yield Shown(drawing, {"saw who": parts}, written=(">5.75<",))
 
 
 def two_stories():
-    """The lines are as wide as the model's probabilities, and go to the words that it names."""
-    stories = [STORY, [*STORY[3:], "chased", "a", "dog"]]
-    verbs = [story.index("chased") for story in stories]
-    for variant in (None, "no-positions"):
-        model, both = who_and_whom.load(variant=variant), []
-        for story, verb in zip(stories, verbs, strict=True):
-            ids = VOCABULARY.encode_batch([story])
-            reply = model(ids, torch.tensor([verb]))
-            both.append([each[0].softmax(-1)[ids[0]] for each in (reply.who, reply.whom)])
-        who, whom = (torch.stack(each) for each in zip(*both, strict=True))
-        expected = {f"who {nth}": who[nth] for nth in (0, 1)}
-        expected |= {f"whom {nth}": whom[nth] for nth in (0, 1)}
-        said = [f"{question[:-2]} {p:.2f}" for question, row in expected.items() for p in row]
-        drawing = drawings.two_stories(stories, verbs, who, whom)
-        yield Shown(drawing, expected, written=tuple(each for each in said if each[-2:] > "05"))
-
-
-# --------------------------------------------------------------------------------------- Part II
+    """The lines are as wide as the probabilities, and what is more than 2 % is written."""
+    story = ["a", "dog", "chased", "the", "red", "ball"]
+    stories = [story, [*story[3:], "chased", "a", "dog"]]
+    who, whom = randn(2, 6).mul(3).softmax(-1), randn(2, 6).mul(-3).softmax(-1)
+    expected = {f"who {nth}": who[nth] for nth in (0, 1)}
+    expected |= {f"whom {nth}": whom[nth] for nth in (0, 1)}
+    said = [f"{name[:-2]} {p:.2f}" for name, row in expected.items() for p in row if p > 0.02]
+    drawing = drawings.two_stories(stories, [2, 3], who, whom)
+    yield Shown(drawing, expected, written=tuple(said))
 
 
 def two_towers():
@@ -422,89 +347,43 @@ def two_towers():
 
 def loss_of_share():
     """The marks stand at the cross-entropy of their shares, and every halving adds as much."""
-
-    def cross_entropy(share):
-        logits = torch.tensor([[share, 1 - share]]).double().log()  # the first of two is right
-        return F.cross_entropy(logits, torch.tensor([0]))
-
-    model = who_and_whom.load_checkpoint(seed=4, step=0).model.double()
-    answer = model(VOCABULARY.encode_batch([STORY]), torch.tensor([2])).who
-    untrained = answer.softmax(dim=-1)[0, VOCABULARY.ids["dog"]].item()
-    for share, halvings in ((0.3, 1), (0.25, 2), (0.0074, 7), (untrained, None)):
-        drawing = drawings.loss_of_share(torch.tensor(share, dtype=torch.float64), "dog")
-        halvings = halvings or len(drawing.values["halvings"]) - 1
+    for share, halvings in ((0.3, 1), (0.25, 2), (0.0074, 7)):
+        shares = torch.tensor([*(0.5**n for n in range(halvings + 1)), share]).double()
+        logits = torch.stack([shares, 1 - shares], dim=-1).log()  # the first of two is right
+        losses = F.cross_entropy(logits, torch.zeros(len(shares)).long(), reduction="none")
         yield Shown(
-            drawing,
-            {
-                "halvings": torch.stack([cross_entropy(0.5**n) for n in range(halvings + 1)]),
-                "model": cross_entropy(share)[None],
-            },
-            written=(f"loss {cross_entropy(share):.2f}",),
+            drawings.loss_of_share(shares[-1], "dog"),
+            {"halvings": losses[:-1], "model": losses[-1:]},
+            written=(f"loss {losses[-1]:.2f}",),
         )
 
 
 def gradients_way_back():
-    """The arrows are as wide as the largest gradient, whatever its sign.
-
-    That of each station by autograd, as the loss of both answers is computed on from there.
-    """
-    with torch.enable_grad():
-        model = who_and_whom.load_checkpoint(seed=4, step=0).model.double()
-        layer, x = model.attention, embedded(model, STORY)
-        w_q = layer.w_q.weight
-        q, k, v = (split_heads(each(x), 2) for each in (layer.w_q, layer.w_k, layer.w_v))
-        scores = q @ k.mT / 2
-        weights = scores.softmax(dim=-1)
-        words = layer.w_o(attention.merge_heads(weights @ v))[0, 2]
-        answers = torch.stack([model.to_who(words), model.to_whom(words)])
-        right = torch.tensor([VOCABULARY.ids["dog"], VOCABULARY.ids["ball"]])
-        loss = F.cross_entropy(answers, right, reduction="sum")
-        gradients = torch.autograd.grad(loss, (answers, words, weights, scores, w_q))
-    stations = dict(zip(("answers", "row", "weights", "scores", "W_Q"), gradients, strict=True))
-    largest = torch.stack([gradient.abs().max() for gradient in gradients])
-    passed = largest / torch.cat([torch.ones(1), largest[:-1]])
-    assert passed.argmin() == 3 and passed[3] < 0.2, "the softmax lets least through"
-    yield Shown(
-        drawings.gradients_way_back(stations),
-        {"largest": largest},
-        written=tuple(f"{size:.3f}" for size in largest.tolist()),
-    )
-    signed = {name: torch.tensor([0.1, -0.5]) for name in stations}
-    yield Shown(drawings.gradients_way_back(signed), {"largest": torch.full((5,), 0.5)})
-
-
-DATE = next(date for date in dates.held_out_dates() if date.iso == "1916-05-26")
+    """The arrows are as wide as the largest gradient, whatever its sign."""
+    shapes = {"answers": (2, 9), "row": (8,), "weights": (2, 6, 6), "scores": (2, 6, 6)}
+    gradients = {name: randn(*shape) for name, shape in shapes.items()} | {"W_Q": -randn(8, 8)}
+    largest = torch.stack([gradient.abs().max() for gradient in gradients.values()])
+    written = tuple(f"{size:.3f}" for size in largest.tolist())
+    yield Shown(drawings.gradients_way_back(gradients), {"largest": largest}, written=written)
 
 
 def readers_and_writer():
-    """The states of both readers, the last of each, and the weights of one step: the model's."""
-    signs = [*DATE.iso, "end"]
-
-    def read_and_written(name):
-        model = dates.load(name).double()
-        encoded = model.encoder(dates.encode([DATE])[0])
-        ids, weights = model.decoder.greedy(
-            encoded, start_id=dates.START, end_id=dates.END, max_length=dates.ANSWER
-        )
-        readers = {"from the left": encoded[0].T[:6], "from the right": encoded[0].T[6:]}
-        return encoded[0], [dates.SIGN_NAMES[sign] for sign in ids[0]], weights[0], readers
-
-    encoded, wrote, _, readers = read_and_written("narrow-last-state")
-    drawing = drawings.readers_and_writer(DATE.text, encoded, wrote, signs)
+    """The states of both readers, the last of each, and the weights of one step."""
+    text, right = "friday, the 26th of may, 1916", [*"1916-05-26", "end"]
+    wrote, encoded, weights = [*"1916-03-27", "end"], randn(29, 12).tanh(), randn(29).softmax(0)
+    readers = {"from the left": encoded[:, :6].T, "from the right": encoded[:, 6:].T}
+    drawing = drawings.readers_and_writer(text, encoded, wrote, right)
     for svg in (drawing.wide, drawing.narrow):
         assert svg.count(">×<") == 2 and svg.count("mistake of bold") == 2
     neck = {"last states": torch.cat([encoded[0, 6:], encoded[28, :6]])}
     yield Shown(drawing, readers | neck, alt=("wrong at 2 of 11",))
-
-    encoded, wrote, weights, readers = read_and_written("narrow-additive")
     for step in (0, 6):
-        at = weights[step]
-        drawing = drawings.readers_and_writer(DATE.text, encoded, wrote, signs, at, step)
+        drawing = drawings.readers_and_writer(text, encoded, wrote, right, weights, step)
         for svg in (drawing.wide, drawing.narrow):
             # Before the first step no state has been written that could stand beside the question.
             assert (">asks<" in svg) == (step > 0)
-        most = f"{at.max():.2f} from letter {at.argmax()}, "
-        yield Shown(drawing, readers | {"weights": at}, alt=(most,))
+        most = f"{weights.max():.2f} from letter {weights.argmax()}, "
+        yield Shown(drawing, readers | {"weights": weights}, alt=(most,))
 
 
 def who_asks():
@@ -533,13 +412,10 @@ def two_clocks():
 
 
 def distance_waves():
-    """The waves of the trained rotary head: what each pair adds as the module turns the keys."""
-    model = last_speaker.load("rotary").double()
-    ids = (last_speaker.WORDS.index(word) for word in ("?", "ann"))
-    x_q, x_k = (model.embedding(torch.tensor([[each]])) for each in ids)
-    q = split_heads(model.attention.w_q(x_q), 4)[0, 1, 0]
-    k = split_heads(model.attention.w_k(x_k), 4)[0, 1, 0]
-
+    """The waves of a head: what each pair adds as the module turns the keys."""
+    q, k = randn(8), randn(8).flip(0)
+    q[2:4] = k[2:4] = torch.tensor([3.0, 2.0])  # the tallest is pair 1
+    k[3] = -2
     back = torch.arange(-20, 64, 2).double()
     rotary = attention.Rotary(d_key=8).double()
     turned_q, turned_k = rotary(q.expand(1, 1, 84, 8), k.expand(1, 1, 84, 8))
@@ -559,79 +435,44 @@ def distance_waves():
 
 
 def residual_stream():
-    """As wide as the row is long, and so is what each sublayer writes, by itself."""
-    model = relative_clauses.load(2)
-    tokens = ["the", "dog", "saw", "the", "bird", "that", "the", "cat", "chased"]
-    x = model.positional_encoding(
-        model.embedding(relative_clauses.VOCABULARY.encode_batch([tokens]))
-    )
-    rows, changes = [x[0, 1]], []
-    for layer in model.encoder.layers:
-        for write in (
-            lambda x, layer=layer: layer.self_attention(layer.self_attention_norm(x))[0],
-            lambda x, layer=layer: layer.feed_forward(layer.feed_forward_norm(x)),
-        ):
-            changes.append(write(x)[0, 1])
-            x = x + write(x)
-            rows.append(x[0, 1])
+    """As wide as the row is long, and so is what each sublayer adds."""
+    rows = randn(5, 8).cumsum(0)
+    lengths = [x.square().sum(-1).sqrt() for x in (rows, rows[1:] - rows[:-1])]
     names = ["attention 1", "feed-forward 1", "attention 2", "feed-forward 2"]
     yield Shown(
-        drawings.residual_stream(torch.stack(rows), "dog", names),
-        {"rows": torch.stack(rows).norm(dim=-1), "changes": torch.stack(changes).norm(dim=-1)},
+        drawings.residual_stream(rows, "dog", names),
+        dict(zip(("rows", "changes"), lengths, strict=True)),
     )
-
-
-def rows_of_both_layers(text, without=()):
-    """A model's layers, and the rows after its first, without what these heads of it write."""
-    model = induction.load(2).double()
-    first, second = model.layers
-    for head in without:
-        first.w_o.weight[:, 16 * head : 16 * head + 16] = 0
-    x = model.positions(model.embedding(induction.encode(text)))
-    added, weights = first(x, causal=True)
-    return second, (x + added)[0], weights[0]
-
-
-def score_of(text, without=()):
-    """What head 1.0 gives the key at place 1, without what these heads add to that key."""
-    second, whole, _ = rows_of_both_layers(text)
-    _, keys, _ = rows_of_both_layers(text, without)
-    return second.w_q.weight[:16] @ whole[-1] @ (second.w_k.weight[:16] @ keys[1]) / 4
 
 
 def score_in_parts():
-    """Each part is the difference that a head makes."""
-    for text, said in (("kxcdqmk", "15.19"), ("dxckqmk", "4.29")):
-        whole = score_of(text)
-        assert f"{whole:.2f}" == said, "as chapter 12 prints it"
-        parts = [score_of(text, [0, 1]), *(whole - score_of(text, [head]) for head in (1, 0))]
-        parts = torch.stack(parts)
-        names = ["own token and place", "written by head 0.1", "written by head 0.0"]
-        drawing = drawings.score_in_parts({text: parts}, names, "x")
-        yield Shown(drawing, {text: parts}, written=(f">{whole:.1f}<",))
+    parts = torch.tensor([0.5, 13.75, -0.5])
+    names = ["own token and place", "written by head 0.1", "written by head 0.0"]
+    drawing = drawings.score_in_parts({"kxcdqmk": parts}, names, "x")
+    yield Shown(drawing, {"kxcdqmk": parts}, written=(">13.8<",))
 
 
 def write_match_copy():
-    """What is written, matched and copied is what two heads of the trained model do."""
-    for text, found in (("kxcdqmk", 1), ("dxckqmk", 4)):
-        second, rows, [_, weights] = rows_of_both_layers(text)
-        scores = rows @ second.w_k.weight[:16].T @ (second.w_q.weight[:16] @ rows[-1]) / 4
-        logits, _ = induction.load(2)(induction.encode(text))
-        answer = induction.decode(logits[0, -1].argmax()[None])
-        assert answer == text[found]
+    """What one head writes, and what the other matches and copies."""
+    text = "kxcdqmk"
+    hidden = torch.ones(7, 7).triu(1).bool()
+    weights = randn(7, 7).masked_fill(hidden, -torch.inf).softmax(-1)
+    for found in (1, 4):
+        scores = 3 * randn(7)
+        scores[found] = 9
         copies = scores.softmax(-1)
         yield Shown(
-            drawings.write_match_copy(text, weights, scores, answer),
+            drawings.write_match_copy(text, weights, scores, text[found]),
             {
                 "writes": weights[found],
                 "writes elsewhere": torch.cat([weights[:found], weights[found + 1 :]]),
                 "copies": copies,
             },
-            alt=(f"copies {text[-3]} from it",) if found == 4 else (),
+            alt=(f"copies {text[found]} from it",),
             written=(
                 ">writes<",
                 f">{weights[found].max():.2f}<",
-                f">matches, score {scores[found]:.1f}<",
+                ">matches, score 9.0<",
                 f">copies {copies[found]:.2f}<",
             ),
         )
@@ -650,19 +491,11 @@ def teacher_forcing():
 
 
 def writing_steps():
-    """The letters flow into each step by the cross-attention of the model, one step at a time."""
-    text = "sunday, march the 4th 1973"
-    model = dates.load("transformer").double().transformer
-    letters = dates.LETTERS.encode_batch([list(text)])
-    memory, _ = model.encode(letters)
-    ids, weights = [dates.START], []
-    for _ in range(11):
-        logits, _, cross = model.decode(torch.tensor([ids]), memory, letters)
-        weights.append(cross[0][0, :, -1].mean(0))
-        ids.append(int(logits[0, -1].argmax()))
-    signs = [dates.SIGN_NAMES[i] for i in ids[1:]]
-    assert signs == [*"1973-03-04", "end"]
-    reads, *steps = drawings.writing_steps(text, signs, torch.stack(weights)).items()
+    """The letters flow into each step by its weights, and its sign is written."""
+    text, signs = "sunday, march the 4th 1973", [*"1973-03-04", "end"]
+    weights = randn(11, 26).softmax(-1)
+    weights[6] = torch.tensor([0.01] * 8 + [0.3, 0.2, 0.15, 0.17] + [0.0] * 14)
+    reads, *steps = drawings.writing_steps(text, signs, weights).items()
     assert reads[0] == "0: reads"
     yield Shown(reads[1], {})
     for nth, (name, drawing) in enumerate(steps):
@@ -670,14 +503,12 @@ def writing_steps():
         for svg in (drawing.wide, drawing.narrow):
             line = [each.text for each in elements(svg, "text") if each.get("y") == "274.0"]
             assert line[-nth - 2 :] == ["<start>", *signs[: nth + 1]]
-        much = [f"{text[j]} {at:.2f}" for j, at in enumerate(weights[nth]) if at >= 0.1]
-        named = (", ".join(much),) if nth == 6 else ()
-        assert nth != 6 or len(much) == 4, "the step that writes the month looks at its letters"
+        most = "m 0.30, a 0.20, r 0.15, c 0.17"
         yield Shown(
             drawing,
             {"weights": weights[nth]},
-            alt=tuple(f"looks at the rows of the letters, most at {each}" for each in named),
-            written=tuple(f">looks most at {each}<" for each in named),
+            alt=(f"looks at the rows of the letters, most at {most}",) if nth == 6 else (),
+            written=(f">looks most at {most}<",) if nth == 6 else (),
         )
 
 
@@ -730,21 +561,16 @@ def roofline():
 
 
 def four_caches():
-    """One token's part of each cache, by the layers themselves."""
-    torch.manual_seed(0)
-    x, kept, expected = torch.randn(1, 1, 48), {}, {}
-    for name, n_kv_heads in (("multi-head", 4), ("grouped-query", 2), ("multi-query", 1)):
-        layer = attention.GroupedQueryAttention(48, 4, n_kv_heads)
-        cache = layer.new_cache(1, 1)
-        layer(x, cache=cache)
-        kept[name] = torch.stack((cache.keys[0, :, 0], cache.values[0, :, 0]))
-        for kind, heads in zip(("key", "value"), kept[name], strict=True):
-            for i, numbers in enumerate(heads):
-                expected[f"{kind} of KV head {i}, {name}"] = numbers[:, None]
-    layer = attention.LatentAttention(48, 4, 20, d_rotary=4)
-    cache = layer.new_cache(1, 1)
-    layer(x, cache=cache)
-    latent, rotary_key = cache.latents[0, 0], cache.rotary_keys[0, 0]
+    """What one token leaves in each cache."""
+    heads = {"multi-head": 4, "grouped-query": 2, "multi-query": 1}
+    kept = {name: randn(2, n_kv_heads, 12) for name, n_kv_heads in heads.items()}
+    latent, rotary_key = randn(20), randn(4)
+    expected = {
+        f"{kind} of KV head {i}, {name}": kept[name][which, i, :, None]
+        for name, n_kv_heads in heads.items()
+        for which, kind in enumerate(("key", "value"))
+        for i in range(n_kv_heads)
+    }
     yield Shown(
         drawings.four_caches(kept, latent, rotary_key, n_heads=4),
         expected | {"latent row": latent[None], "rotary key": rotary_key[None]},
