@@ -305,3 +305,15 @@ def test_wired_heads_hold_what_rules_look_up_without_attention():
     looks_back = one.pop((BEFORE, PLACE, TOKEN))
     assert looks_back == sum(s[-2] == followed(s) for s in sequences) == 102
     assert set(one.values()) == {0}
+
+
+def test_what_the_still_pictures_say_is_so():
+    still = be_the_head_explorer().still
+    [weights] = still.values.values()
+    assert f"{weights[0, 1]:.2f}, to" in still.alt and f"and {weights[0, 0]:.2f} to" in still.alt
+    explorer = wire_two_heads_explorer()
+    held = frame(explorer, **{name: each.value for name, each in explorer.controls.items()})
+    assert held["right"] == 0 and held["answer"] == ["k"]
+    expected = torch.eye(8).double()
+    expected[7, 2] = expected[7, 7] = 0.5
+    assert held["layer0"].equal(expected) and held["layer1"].equal(expected)
