@@ -113,9 +113,11 @@ def test_what_a_chapter_builds_is_lit_and_what_comes_is_faint(drawn, lit, width)
             assert ("bold" in named.get("class", "").split()) == is_lit, name
 
 
-@pytest.mark.parametrize("whole", [module_map(), two_towers(), two_towers(13)])
-def test_the_whole_map_is_lit(whole, width):
-    assert 'class="faint"' not in getattr(whole, width)
+@pytest.mark.parametrize(
+    ("drawn", "lit"), [(module_map, None), (two_towers, None), (two_towers, 13)]
+)
+def test_the_whole_map_is_lit(drawn, lit, width):
+    assert 'class="faint"' not in getattr(drawn(lit), width)
 
 
 def test_the_words_of_a_map_are_the_models_in_the_order_of_the_arrows(width):
