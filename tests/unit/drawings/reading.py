@@ -6,6 +6,12 @@ import torch
 
 from attention.drawings.drawing import SHADE, Drawing
 
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def elements(svg: str, *tags: str) -> list[ET.Element]:
+    return [each for each in ET.fromstring(svg).iter() if each.tag.removeprefix(SVG) in tags]
+
 
 def read_back(svg: str) -> dict[str, torch.Tensor]:
     """The entries of every tensor that is drawn, by its name, in the order in which they stand."""

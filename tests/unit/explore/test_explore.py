@@ -1,8 +1,7 @@
-"""Explorers outside the book: own sentences, own sizes, and frames as the module computes them."""
+"""Explorers outside the book: own sentences, own sizes, own models, and what they refuse."""
 
 import inspect
 
-import numpy as np
 import pytest
 import torch
 
@@ -10,6 +9,7 @@ import attention.explore
 from attention.example import running_example
 from attention.explore import (
     attention_graph_explorer,
+    induction_explorer,
     layer_explorer,
     splitting_explorer,
     training_explorer,
@@ -19,6 +19,7 @@ from attention.masks import padding_mask
 from attention.text import Vocabulary
 from attention.trained import who_and_whom
 from attention.trained.who_and_whom import VOCABULARY, Sentence, Verb, train
+from tests.unit.explore.frames import frame, options
 
 EXPLORERS = [getattr(attention.explore, name) for name in attention.explore.__all__]
 SENTENCES = ["the old king drew a boat", "dogs sleep"]
@@ -49,11 +50,11 @@ def test_who_and_whom_takes_a_sentence():
     explorer = who_and_whom_explorer("The queen hid a coin.")
     held = frame(explorer, d_model="8", n_heads="2")
     assert held["tokens"] == ["the", "queen", "hid", "a", "coin", "."] and held["verb"] == 2
-    best = [stored(explorer, held[question]).argmax().item() for question in ("who", "whom")]
+    best = [held[question].argmax().item() for question in ("who", "whom")]
     assert VOCABULARY.decode(best) == ["queen", "coin"]
     assert "near" in held["unmet"] and "taken" in held["unmet"]
     assert frame(explorer, d_model="16", n_heads="4")["unmet"] == []
-    weights = stored(explorer, held["weights"])[:, held["verb"]]
+    weights = held["weights"][:, held["verb"]]
     assert weights.sum(-1).tolist() == pytest.approx([1.0, 1.0])
 
 
@@ -76,7 +77,7 @@ def test_who_and_whom_takes_a_model_of_another_language():
     explorer = who_and_whom_explorer("gou yu kan", model=model, draw=draw)
     assert options(explorer, "d_model") == ["8"] and options(explorer, "n_heads") == ["2"]
     held = frame(explorer, d_model="8", n_heads="2")
-    best = [stored(explorer, held[question]).argmax().item() for question in ("who", "whom")]
+    best = [held[question].argmax().item() for question in ("who", "whom")]
     assert vocabulary.decode(best) == ["gou", "yu"] and held["verb"] == 2
     assert sorted(held["verbs"]) == ["chi", "kan"] and held["accuracy"] == 1.0
     assert held["vocabulary"] == explorer.view.reads["vocabulary"] == list(vocabulary.tokens)
@@ -92,29 +93,23 @@ def test_the_sentences_to_try_are_hidden_from_another_model_alone():
     assert frame(own, d_model="8", n_heads="2")["accuracy"] > 0.99
 
 
+@pytest.mark.parametrize(
+    ("sequence", "query", "words"),
+    [
+        ("the cat", 0, "text holds ' ', which is no token; the tokens are a to z and 0 to 5"),
+        ("a" * 33, 0, "text must have 1 to 32 symbols, got 33"),
+        ("", 0, "text must have 1 to 32 symbols, got 0"),
+        ("abc", 3, "query=3 must be a place of the sequence, 0 to 2; 'abc' has 3 tokens"),
+    ],
+)
+def test_what_is_no_sequence_is_refused(sequence, query, words):
+    with pytest.raises(ValueError, match=words):
+        induction_explorer(sequence, query)
+
+
 def test_a_control_with_one_option_is_not_shown():
     sliders, _ = who_and_whom_explorer(d_models=[8]).children
     assert [slider.description for slider in sliders.children] == ["n_heads"]
-
-
-def options(explorer, name):
-    return next(c["options"] for c in explorer.view.controls if c["name"] == name)
-
-
-def frame(explorer, **labels):
-    """The stored frame at the places where the controls have these labels."""
-    places = [
-        control["options"].index(labels[control["name"]])
-        for control in explorer.view.controls
-        if control["frame"]
-    ]
-    return explorer.view.frames[",".join(map(str, places))]
-
-
-def stored(explorer, place):
-    numbers = np.frombuffer(explorer.view.numbers, "<f4")
-    size = int(np.prod(place["shape"]))
-    return torch.tensor(numbers[place["at"] : place["at"] + size].reshape(place["shape"]))
 
 
 def test_a_frame_holds_what_the_module_computes():
@@ -124,7 +119,7 @@ def test_a_frame_holds_what_the_module_computes():
     example = running_example(12, 4, SENTENCES)
     _, weights = example.attention(example.x, mask=padding_mask(example.token_ids, 0))
     assert held["tokens"] == ["dogs", "sleep", *["<pad>"] * 4]
-    torch.testing.assert_close(stored(explorer, held["weights"]), weights[1])
+    torch.testing.assert_close(held["weights"].float(), weights[1])
 
 
 def test_a_forbidden_pair_holds_the_modules_message():
