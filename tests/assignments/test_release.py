@@ -101,6 +101,7 @@ def test_a_seed_is_a_number(seed, capsys):
     assert "make assignments CLASS_SEED=2027" in capsys.readouterr().out
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", NAMES)
 def test_it_works_where_it_is_unpacked(student_version, name, tmp_path):
     """From its first cell on; the tests fail with what is still to be written, and no other way."""
@@ -125,6 +126,7 @@ def test_it_works_where_it_is_unpacked(student_version, name, tmp_path):
         assert names in (["NotYet"], ["NotImplementedError"], ["AssertionError"])
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.usefixtures("as_a_reader")
 @pytest.mark.parametrize("name", NAMES)
 def test_the_class_seed_changes_the_numbers(name, monkeypatch):

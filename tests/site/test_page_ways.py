@@ -1,5 +1,7 @@
 """A page without JavaScript, and when its reader changes the theme."""
 
+import pytest
+
 # Where the page offers a button for its theme it is pressed until the theme is the wanted one.
 SHOW_THEME = """
 async theme => {

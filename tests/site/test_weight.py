@@ -2,6 +2,8 @@
 
 import gzip
 
+import pytest
+
 WITH_EXPLORERS, WITHOUT = 300_000, 200_000  # bytes of a page and of everything it loads, compressed
 
 BLOCKING = """

@@ -36,6 +36,7 @@ def test_both_platforms_are_there():
     assert PLATFORMS == ["classroom50", "gradescope"]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_it_holds_hidden_tests_and_no_solution(course, released, name, tmp_path):
     with zipfile.ZipFile(write_bundle("gradescope", name, course, tmp_path)) as archive:
