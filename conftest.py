@@ -15,33 +15,41 @@ def pytest_addoption(parser):
     )
 
 
-@pytest.hookimpl(trylast=True)  # behind the selection by -m and -k
+COUNT = pytest.StashKey[int]()
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(config, items):
-    if not config.getoption("sampled"):
-        return
+    left = left_out(items) if config.getoption("sampled") else set()
+    result = yield  # -m and -k choose: two steps have the same sample of what they share
+    left &= set(items)
+    items[:] = [item for item in items if item not in left]
+    config.hook.pytest_deselected(items=list(left))
+    config.stash[COUNT] = len(left)
+    if hasattr(config, "workeroutput"):
+        config.workeroutput["left"] = len(left)
+    return result
+
+
+def left_out(items) -> set:
     rows, left = {}, {item for item in items if item.get_closest_marker("everything")}
     for item in items:
         if (mark := item.get_closest_marker("one_in")) and item not in left:
-            rows.setdefault((item.nodeid.split("[")[0], mark.args[0]), []).append(item)
-    for (test, n), found in rows.items():
-        # Tests of the same rows, such as the pages, begin at different ones.
-        first = zlib.crc32(test.encode()) % min(n, len(found))
-        left |= {item for place, item in enumerate(found) if place % n != first % n}
-    items[:] = [item for item in items if item not in left]
-    config.hook.pytest_deselected(items=list(left))
-    if hasattr(config, "workeroutput"):
-        config.workeroutput["left"] = len(left)
-    config.stash[LEFT] = len(left)
-
-
-LEFT = pytest.StashKey[int]()
+            test = item.nodeid.split("[")[0]
+            # Tests of the same rows, such as the pages, begin at different ones, unless they say.
+            first = mark.kwargs.get("first", zlib.crc32(test.encode()))
+            rows.setdefault((test, *mark.args, first), []).append(item)
+    for (_, n, first), found in rows.items():
+        kept = first % min(n, len(found))
+        left |= {item for place, item in enumerate(found) if place % n != kept}
+    return left
 
 
 @pytest.hookimpl(optionalhook=True)  # pytest-xdist's; each worker has collected the same
 def pytest_testnodedown(node):
-    node.config.stash[LEFT] = getattr(node, "workeroutput", {}).get("left", 0)
+    node.config.stash[COUNT] = getattr(node, "workeroutput", {}).get("left", 0)
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    if left := config.stash.get(LEFT, 0):
+    if left := config.stash.get(COUNT, 0):
         terminalreporter.write_line(f"{left} tests left to `make everything`")

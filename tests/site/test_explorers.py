@@ -294,7 +294,7 @@ def use_by_mouse(page, control):
         control.select_option(index=(index + 1) % length)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(4, first=1)  # one page for the tests of an explorer, in their order
 def test_cells_can_be_read_by_mouse_touch_and_keyboard(shown, explorer_cell):
     v, widget = shown
     readout, picture = widget.locator(".readout"), widget.locator("[data-picture]")
@@ -326,7 +326,7 @@ def test_cells_can_be_read_by_mouse_touch_and_keyboard(shown, explorer_cell):
     assert len(set(said[2:])) > 1, "the arrow keys do not read other cells"
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(4, first=1)  # one page for the tests of an explorer, in their order
 def test_a_screen_reader_hands_the_arrow_keys_to_the_picture(shown, explorer_cell):
     """In an application it does; the rest of the picture stays text that it reads by itself."""
     _, widget = shown
@@ -343,7 +343,7 @@ def test_a_screen_reader_hands_the_arrow_keys_to_the_picture(shown, explorer_cel
     assert "reading" in widget.locator(".readout").get_attribute("class")
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(4, first=1)  # one page for the tests of an explorer, in their order
 def test_tables_hold_the_same_numbers(shown, explorer_cell):
     _, widget = shown
     if "steps_explorer(" in explorer_cell[2]:
