@@ -18,6 +18,7 @@ def pytest_nbval(*arguments):
     return subprocess.run(command, cwd=ROOT, env=PLAIN, capture_output=True, text=True)
 
 
+@pytest.mark.everything
 @pytest.mark.slow
 def test_a_progress_bar_is_no_output():
     chapter = ROOT / "book" / "10-where-order-comes-from.ipynb"

@@ -271,6 +271,7 @@ def test_what_would_be_broadcast_is_refused(name, need_weights, monkeypatch):
         module(torch.randn(2, 3, 8), torch.randn(2, 5, 8), need_weights=need_weights)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("need_weights", [True, False])
 def test_compiled_and_exported_with_all_three(need_weights):

@@ -96,6 +96,7 @@ print(*(x for x in attention.__all__ if isinstance(getattr(attention, x), types.
     assert python(print_modules).split() == []
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("need_weights", [True, False])
 def test_torch_compile_takes_the_whole_graph(need_weights):

@@ -142,6 +142,7 @@ LEARNED = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("task", LEARNED)
 def test_it_is_learned_from_scratch(task):

@@ -38,6 +38,7 @@ def measured_now(name):
     return measure(load(name), DATES)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.slow  # writes thousands of dates
 @pytest.mark.parametrize("name", MODELS)
 def test_the_stored_weights_do_what_training_measured(name):

@@ -182,6 +182,7 @@ def in_numpy(weights, n_heads, tokens, verb, query=None):
     return tuple(VOCABULARY.decode(answers)), project(x[verb], "w_q")
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.slow  # 4,000 sentences each
 @pytest.mark.parametrize(("d_model", "n_heads"), SIZES)
 def test_what_is_stored_is_right_as_often_as_it_says(d_model, n_heads):
