@@ -61,6 +61,16 @@ def test_once_is_less_than_everything(monkeypatch, capsys):
     assert main(["page"]) == 2 and len(ran) == 2 * len(STEPS)
 
 
+def test_the_summary_says_when_the_clock_is_broken(monkeypatch, capsys):
+    times = iter(range(0, 10**9, 100))  # a step takes 100 s or more
+    monkeypatch.setattr("tools.check.time.monotonic", lambda: next(times))
+    monkeypatch.setattr("tools.check.run", lambda *_: (0, "11 passed in 3.41s\n"))
+    main(["lint"])
+    assert "over the clock" not in capsys.readouterr().out
+    main(["ci"])
+    assert re.search(r"over the clock: \d+ min, of 23 on", capsys.readouterr().out)
+
+
 @pytest.mark.parametrize(
     ("limit", "most"), [("150000 100000", 1), ("50000 100000", 1), ("max 1", 64)]
 )

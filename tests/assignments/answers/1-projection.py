@@ -1,6 +1,6 @@
 """Answers to 1-projection: mistakes that students make, and right ones written in another way."""
 
-# Right answers too; what stands in none of these is written against the solution.
+# Right answers, in another way: the rows change these, and of other cells the solution.
 OTHER = {
     "project": """def project(x, w, b=None):
     rows = [x[:, s].double() @ w.double() for s in range(x.shape[1])]

@@ -1,6 +1,6 @@
 """Answers to 10-attention-at-scale: mistakes that students make, and right ones written in another way."""
 
-# Right answers too; what stands in none of these is written against the solution.
+# Right answers, in another way: the rows change these, and of other cells the solution.
 OTHER = {
     "first-heard": """def dilated(seq, window, dilation):
     mask = torch.zeros(seq, seq, dtype=torch.bool)

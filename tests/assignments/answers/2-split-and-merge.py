@@ -1,6 +1,6 @@
 """Answers to 2-split-and-merge: mistakes that students make, and right ones written in another way."""
 
-# Right answers too; what stands in none of these is written against the solution.
+# Right answers, in another way: the rows change these, and of other cells the solution.
 OTHER = {
     "origin": """def origin(index, d_model, n_heads):
     b, h, s, d = index

@@ -1,6 +1,6 @@
 """Answers to 5-multi-head: mistakes that students make, and right ones written in another way."""
 
-# Right answers too; what stands in none of these is written against the solution.
+# Right answers, in another way: the rows change these, and of other cells the solution.
 OTHER = {
     "silence": """class SilentHeads(nn.Module):
     def __init__(self, d_model, n_heads):

@@ -1,6 +1,6 @@
 """Answers to 6-capstone: mistakes that students make, and right ones written in another way."""
 
-# Right answers too; what stands in none of these is written against the solution.
+# Right answers, in another way: the rows change these, and of other cells the solution.
 OTHER = {
     "my-attention": """from attention import merge_heads, scaled_dot_product_attention, split_heads
 

@@ -1,6 +1,6 @@
 """Answers to 7-training-and-ablation: mistakes that students make, and right ones written in another way."""
 
-# Right answers too; what stands in none of these is written against the solution.
+# Right answers, in another way: the rows change these, and of other cells the solution.
 OTHER = {
     "judge": """def judge(claim, head, question, looks, right, without):
     if claim == "looks":

@@ -1,6 +1,6 @@
 """Answers to 8-transformer: mistakes that students make, and right ones written in another way."""
 
-# Right answers too; what stands in none of these is written against the solution.
+# Right answers, in another way: the rows change these, and of other cells the solution.
 OTHER = {
     "copy-layer": """def copy_layer(theirs, mine):
     for name, there in (("self_attention", theirs.self_attn), ("cross_attention", theirs.multihead_attn)):

@@ -1,6 +1,6 @@
 """Answers to 9-cost-and-cache: mistakes that students make, and right ones written in another way."""
 
-# Right answers too; what stands in none of these is written against the solution.
+# Right answers, in another way: the rows change these, and of other cells the solution.
 OTHER = {
     "count": """def count(new, kept, d_model, n_heads, n_kv_heads, d_ff):
     d_kv = n_kv_heads * (d_model // n_heads)
