@@ -262,25 +262,7 @@ def first_heard(masks):
     ),
     ("the whole past", {"max(t - window, 0)": "0"}, "All earlier tokens are seen."),
     ("not divided", {"math.sqrt(d_key)": "1"}, "The scores are not divided by √d_key."),
-    (
-        "scaled by the window",
-        {
-            "stream": """def stream(query, key, value, window, n_sinks):
-    seq, d_key = query.shape
-    outputs = torch.zeros(seq, value.shape[1])
-    for t in range(seq):
-        start = max(t - window, 0)
-        sinks = list(range(min(n_sinks, start)))
-        seen = sinks + list(range(start, t + 1))
-        places = torch.arange(len(seen))
-        q = turn(query[t : t + 1], places[-1:])[0]
-        k = turn(key[seen], places)
-        weights = (k @ q / math.sqrt(window)).softmax(dim=0)
-        outputs[t] = weights @ value[seen]
-    return outputs"""
-        },
-        "The scores are divided by √window.",
-    ),
+    ("scaled by the window", {"d_key)": "window)"}, "The scores are divided by √window."),
     (
         "a window of 0 keeps everything",
         {

@@ -221,14 +221,7 @@ MISTAKES = [
         },
         "its parameters do not hold the weights",
     ),
-    (
-        "True still means may attend",
-        {
-            "torch-mask": """def torch_mask(mask, batch, n_heads, n_queries, n_keys):
-    return mask.expand(batch, n_heads, n_queries, n_keys).flatten(0, 1)"""
-        },
-        "Its True means may not attend.",
-    ),
+    ("True still means may attend", {"~mask": "mask"}, "Its True means may not attend."),
     (
         "head after head",
         {

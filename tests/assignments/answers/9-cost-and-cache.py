@@ -328,30 +328,15 @@ MISTAKES = [
     (
         "the cache in a global name",
         {
-            "step": """KEPT = {}
+            "def": """KEPT = {}
 
 
-def step(layer, new, cache=None):
-    batch, n_new, _ = new.shape
-    heads, kv_heads, d_key = layer.n_heads, layer.n_kv_heads, layer.d_key
-    q = layer.w_q(new).view(batch, n_new, heads, d_key).transpose(1, 2)
-    k = layer.w_k(new).view(batch, n_new, kv_heads, d_key).transpose(1, 2)
-    v = layer.w_v(new).view(batch, n_new, kv_heads, d_key).transpose(1, 2)
-    earlier = 0 if cache is None else KEPT["k"].shape[2]
-    at = earlier + torch.arange(n_new)
-    q = turn(q, at)
-    k = turn(k, at)
-    v = v
-    if cache is not None:
-        k, v = torch.cat([KEPT["k"], k], dim=2), torch.cat([KEPT["v"], v], dim=2)
-    kept = True
-    KEPT["k"], KEPT["v"] = k, v
-    seq = k.shape[2]
-    all_k, all_v = (x.repeat_interleave(heads // kv_heads, dim=1) for x in (k, v))
-    scores = q @ all_k.mT / d_key**0.5
-    scores = scores.masked_fill(~(torch.ones(n_new, seq, dtype=torch.bool).tril(seq - n_new)), -torch.inf)
-    attended = scores.softmax(dim=-1) @ all_v
-    return layer.w_o(attended.transpose(1, 2).reshape(batch, n_new, -1)), kept"""
+def""",
+            "else cache": "else KEPT",
+            '[cache["k"': '[KEPT["k"',
+            'cache["v"': 'KEPT["v"',
+            '{"k": k, "v": v}': """True
+    KEPT["k"], KEPT["v"] = k, v""",
         },
         "something is kept outside of the cache",
     ),
