@@ -170,6 +170,7 @@ def test_a_page_of_a_fork_has_its_menu(fork_site, path):
         )
 
 
+@pytest.mark.everything
 def test_nothing_of_a_fork_stays_where_there_is_no_repository(fork_site, build, tmp_path):
     """The same folder, built again outside of any checkout. The pages keep their address: a change
     of it alone would make Sphinx write them again.

@@ -251,6 +251,7 @@ for n, off in itertools.product(induction.LAYERS, HEADS_OFF):
     )
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", OWN)
 def test_the_page_computes_what_torch_does(module_page, name):
     load_module(module_page, OWN[name].view)

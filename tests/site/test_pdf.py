@@ -206,6 +206,7 @@ def test_explorers_are_pictures_and_what_is_folded_is_open(joined, explorer_stem
     assert joined.get_text().count("The first picture of an explorer.") == sum(shown.values())
 
 
+@pytest.mark.everything
 def test_a_published_book_tells_where_its_explorers_live(fork_site):
     page = BeautifulSoup(join_pages(fork_site, ""), "html.parser")
     site = "https://someone.github.io/fork/"

@@ -394,6 +394,7 @@ def test_situations_holds_the_numbers_of_the_runs():
                 assert held[name][r].tolist() == pytest.approx([of(quick)])
 
 
+@pytest.mark.everything
 @pytest.mark.slow  # its frames are 5,000 estimates
 def test_features_holds_what_performer_weighs_by_and_errors_that_fall():
     explorer, means = features_explorer(), {}
