@@ -192,6 +192,7 @@ SAMPLED = """
 import pytest
 
 @pytest.mark.one_in(4)
+@pytest.mark.xdist_group("one")
 @pytest.mark.parametrize("n", range(10))
 def test_many(n):
     pass
@@ -211,7 +212,7 @@ def test_of_many_rows_some_are_run_and_the_others_are_counted(tmp_path):
     (tmp_path / "test_sampled.py").write_text(SAMPLED, "utf-8")
     (tmp_path / "conftest.py").write_text((ROOT / "conftest.py").read_text("utf-8"), "utf-8")
     run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-n", "2", "--sampled"],
+        [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "loadgroup", "--sampled"],
         cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
         capture_output=True,
