@@ -34,8 +34,15 @@ def changed(root: Path = ROOT) -> set[str] | None:
 def touched(files: set[str] | None) -> list[Path]:
     """The chapters to run where these files have changed; all where nobody knows which."""
     ours = {file for file in files or () if file.startswith("src/")}
-    data = {file for file in ours if not file.endswith((".py", ".js", ".css"))}  # such as weights
-    if files is None or data or files & set(SHARED):
+    # Weights, what a package hands on, and what is gone: no import leads there.
+    unknown = {
+        file
+        for file in ours
+        if not file.endswith((".py", ".js", ".css"))
+        or file.endswith("__init__.py")
+        or not (ROOT / file).exists()
+    }
+    if files is None or unknown or files & set(SHARED):
         return CHAPTERS
     rooms = {ROOT / file for file in ours}
     return [
@@ -75,6 +82,7 @@ def imported(code: str, package: str) -> Iterator[Path]:
                 yield from filter(None, [where(module, each.name)])
 
 
+@cache
 def where(module: str, name: str) -> Path | None:
     """The file that a name of a module comes from, behind what packages hand on."""
     file = file_of(module)

@@ -95,10 +95,14 @@ def load_bank(folder: Path = BANK) -> list[Chapter]:
     chapters = []
     for path in CHAPTERS:
         told = chapter_questions(path), guide[int(path.stem[:2])]
-        entries = tomllib.loads((folder / f"{path.stem}.toml").read_text("utf-8"))["question"]
+        entries = read_entries(folder, path)
         questions = tuple(make_question(path.stem, entry, *told) for entry in entries)
         chapters.append(Chapter(path.stem, chapter_title(path), questions))
     return chapters
+
+
+def read_entries(folder: Path, chapter: Path) -> list[dict]:
+    return tomllib.loads((folder / f"{chapter.stem}.toml").read_text("utf-8"))["question"]
 
 
 def make_question(
@@ -139,7 +143,7 @@ def stale_quotes(folder: Path = BANK) -> list[str]:
     guide, lines = mistakes(), []
     for path in CHAPTERS:
         told = chapter_questions(path), guide[int(path.stem[:2])]
-        for entry in tomllib.loads((folder / f"{path.stem}.toml").read_text("utf-8"))["question"]:
+        for entry in read_entries(folder, path):
             number = entry.get("chapter", entry.get("mistake", entry["title"]))
             where = f"bank/{path.stem}.toml, question {number!r}"
             answer = find(entry, *told, where).reason

@@ -7,54 +7,32 @@ with all the others where a chapter runs as a whole: `tests/clients/test_colab.p
 
 import json
 
-import nbformat
 import numpy as np
 import pytest
 
-from tests.chapters.comparing import TOLERANCE, compare, unpacked, widgets
-from tools.refresh import chapters
-from tools.widget_state import WIDGET_STATE, WIDGET_VIEW, reached
+from tests.chapters.comparing import TOLERANCE, compare, unpacked
+from tests.site.conftest import explorer_cells, stored_views
 
-CELLS = [
-    (path, cell.id, cell.source)
-    for path in chapters()
-    for cell in nbformat.read(path, as_version=4).cells
-    if any(WIDGET_VIEW in output.get("data", {}) for output in cell.get("outputs", []))
-]
+CELLS = explorer_cells()
 ALONE = [each for each in CELLS if "steps_explorer" not in each[2]]
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("as_a_reader")
 @pytest.mark.parametrize(
-    ("path", "cell_id", "source"), ALONE, ids=[f"{p.stem}-{c}" for p, c, _ in ALONE]
+    ("stem", "nth", "source"), ALONE, ids=[f"{stem}-{nth}" for stem, nth, _ in ALONE]
 )
-def test_a_stored_explorer_shows_what_torch_computes(path, cell_id, source):
+def test_a_stored_explorer_shows_what_torch_computes(stem, nth, source):
     imports, call = source.strip().rsplit("\n", 1)
     names = {}
     exec(imports, names)
-    view = eval(call, names).view
-    frames = json.loads(json.dumps(view.frames))  # as they travel: a tuple becomes a list
-    fresh = unpacked(frames, np.frombuffer(view.numbers, "<f4"))
-    assert not compare(stored_frames(path, cell_id), fresh, "frame", TOLERANCE)
+    stored, fresh = (frames(view) for view in (stored_views(stem)[nth], eval(call, names).view))
+    assert not compare(stored, fresh, "frame", TOLERANCE)
 
 
-def stored_frames(path, cell_id):
-    notebook = nbformat.read(path, as_version=4)
-    [cell] = [cell for cell in notebook.cells if cell.id == cell_id]
-    shown = [
-        output.data[WIDGET_VIEW]["model_id"]
-        for output in cell.outputs
-        if WIDGET_VIEW in output.data
-    ]
-    models = notebook.metadata.widgets[WIDGET_STATE].state
-    held = set(reached(models, shown))
-    [frames] = [
-        model["state"]["frames"]
-        for name, model in widgets(notebook).items()
-        if name.split()[-1] in held and "frames" in model["state"]
-    ]
-    return frames
+def frames(view):
+    """As they travel, where a tuple becomes a list, with their tensors."""
+    return unpacked(json.loads(json.dumps(view.frames)), np.frombuffer(view.numbers, "<f4"))
 
 
 def test_most_explorers_stand_by_themselves():

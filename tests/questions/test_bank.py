@@ -215,8 +215,10 @@ def test_what_is_quoted_of_an_answer_is_in_it():
 def test_a_reworded_answer_is_told_once(tmp_path):
     for path in BANK.glob("*.toml"):
         text = path.read_text("utf-8").replace('says = "Rows 3, 4', 'says = "Rows 2, 3, 4')
+        text = text.replace('title = "A clean triangle"', 'title = "x"\nwithout = "See it."')
         (tmp_path / path.name).write_text(text, "utf-8")
-    [line] = stale_quotes(tmp_path)
+    line, other = stale_quotes(tmp_path)
+    assert other == "bank/05-masking.toml, question 2: its answer has no 'See it.' to leave out"
     assert line.startswith("bank/05-masking.toml, question 1: its answer does not say 'Rows 2, 3")
 
 
