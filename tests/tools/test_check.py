@@ -143,6 +143,7 @@ def test(n):
 """
 
 
+@pytest.mark.slow
 def test_what_is_one_group_stays_with_one_worker(tmp_path):
     """pytest-xdist says nothing where it loses the groups, and each worker grades all classes."""
     (tmp_path / "test_group.py").write_text(GROUP, "utf-8")
@@ -213,6 +214,7 @@ def test_left():
 """
 
 
+@pytest.mark.slow
 def test_of_many_rows_some_are_run_and_the_others_are_counted(tmp_path):
     (tmp_path / "test_sampled.py").write_text(SAMPLED, "utf-8")
     (tmp_path / "conftest.py").write_text((ROOT / "conftest.py").read_text("utf-8"), "utf-8")

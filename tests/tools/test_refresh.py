@@ -8,6 +8,8 @@ import pytest
 from tools.refresh import fresh_copy, main
 from tools.widget_state import WIDGET_STATE, WIDGET_VIEW
 
+pytestmark = pytest.mark.slow  # each runs a kernel
+
 SLIDER_AND_VIEW = """
 from ipywidgets import IntProgress, IntSlider, VBox, jslink
 

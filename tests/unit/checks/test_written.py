@@ -6,6 +6,7 @@ import pytest
 
 from tests.unit.checks.written import WRITTEN, Module
 
+TRAINS = {"two_heads", "training_loop", "training_step"}  # each answer of these is dear
 pytestmark = pytest.mark.usefixtures("as_a_reader")
 
 
@@ -23,7 +24,14 @@ def test_it_passes_as_it_stands(check, written):
 @pytest.mark.parametrize(
     ("check", "written", "changes", "name"),
     [
-        pytest.param(check, written, changes, name, id=f"{written.__name__}-{name}")
+        pytest.param(
+            check,
+            written,
+            changes,
+            name,
+            id=f"{written.__name__}-{name}",
+            marks=[pytest.mark.slow] * (written.__name__ in TRAINS),
+        )
         for check, written, table in WRITTEN
         for name, changes in table.items()
     ],

@@ -52,6 +52,8 @@ from attention.trained.relative_clauses import accuracy_by_kind, new_clauses
 from attention.trained.without_parts import rows_by_sublayer, spread, without_parts
 from tests.unit.explore.frames import frame
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent
 close = partial(torch.testing.assert_close, atol=1e-5, rtol=1e-4, check_dtype=False)
 no_grad = torch.no_grad()
