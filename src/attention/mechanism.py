@@ -11,7 +11,10 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from attention.arguments import require_module, require_shape, require_vector
+from attention.cached.key_value_cache import KeyValueCache
+from attention.cached.rolling_cache import RollingCache, require_keeps
 from attention.dot_product import transformed
+from attention.heads import for_each_head
 
 
 class Mechanism(nn.Module):
@@ -55,8 +58,8 @@ class Mechanism(nn.Module):
     def forward(
         self,
         q: Float[Tensor, "batch heads query d_key"],
-        k: Float[Tensor, "batch heads key d_key"],
-        v: Float[Tensor, "batch heads key d_value"],
+        k: Float[Tensor, "batch kv_heads key d_key"],
+        v: Float[Tensor, "batch kv_heads key d_value"],
         mask: Bool[Tensor, "..."] | None = None,
         *,
         causal: bool = False,
@@ -66,8 +69,8 @@ class Mechanism(nn.Module):
 
         Args:
             q: (batch, heads, query, d_key).
-            k: (batch, heads, key, d_key).
-            v: (batch, heads, key, d_value).
+            k: (batch, kv_heads, key, d_key); the function gets a copy for each head of queries.
+            v: (batch, kv_heads, key, d_value).
             mask: as in `DotProduct.forward`, where the function takes such masks.
             causal: whether the future must be hidden.
             need_weights: changes nothing: no weights are made.
@@ -82,6 +85,7 @@ class Mechanism(nn.Module):
                 "hides_future=True)"
             )
         q, k = transformed(self.transform, q, k)
+        k, v = for_each_head(k, q.shape[1]), for_each_head(v, q.shape[1])
         return self.function(q, k, v, mask), None
 
     def extra_repr(self) -> str:
@@ -126,28 +130,34 @@ class HeadGate(nn.Module):
     def forward(
         self,
         q: Float[Tensor, "batch heads query d_key"],
-        k: Float[Tensor, "batch heads key d_key"],
-        v: Float[Tensor, "batch heads key d_value"],
+        k: Float[Tensor, "batch kv_heads key d_key"],
+        v: Float[Tensor, "batch kv_heads key d_value"],
         mask: Bool[Tensor, "..."] | None = None,
         *,
         causal: bool = False,
+        cache: KeyValueCache | RollingCache | None = None,
         need_weights: bool = True,
     ) -> tuple[
-        Float[Tensor, "batch heads query d_value"], Float[Tensor, "batch heads query key"] | None
+        Float[Tensor, "batch heads query d_value"], Float[Tensor, "batch heads query _"] | None
     ]:
         """Attend as the module inside does, and multiply each head's result by its gate.
 
         Args:
             q: (batch, heads, query, d_key).
-            k: (batch, heads, key, d_key).
-            v: (batch, heads, key, d_value).
+            k: (batch, kv_heads, key, d_key).
+            v: (batch, kv_heads, key, d_value).
             mask: as for `attend`.
             causal: as for `attend`.
+            cache: as for `attend`, if that takes one.
             need_weights: as for `attend`.
 
         Raises:
-            ValueError: the gate has not one number for each head.
+            ValueError: the gate has not one number for each head; or `attend` takes no cache.
         """
         require_shape("gate", self.gate, (q.shape[1],), "heads")
-        attended, weights = self.attend(q, k, v, mask, causal=causal, need_weights=need_weights)
+        options = {"causal": causal, "need_weights": need_weights}
+        if cache is not None:
+            require_keeps(self.attend)
+            options["cache"] = cache
+        attended, weights = self.attend(q, k, v, mask, **options)
         return attended * self.gate.to(attended.dtype)[:, None, None], weights

@@ -6,29 +6,42 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attention.arguments import require_n_heads, require_sequences, require_shape
+from attention.arguments import (
+    require_divides,
+    require_n_heads,
+    require_sequences,
+    require_shape,
+    require_size,
+)
+from attention.cached.key_value_cache import KeyValueCache
+from attention.cached.rolling_cache import RollingCache, require_cache
 from attention.dot_product import DotProduct
 from attention.heads import merge, split
 
 
 class MultiHeadAttention(nn.Module):
-    """Several heads attend in parallel, each in its own d_key = d_model / n_heads columns.
+    """Several heads attend in parallel, each in its own d_key columns of queries, keys and values.
 
-    Parameters: `w_q`, `w_k`, `w_v` and `w_o`, each an nn.Linear with `.weight` (d_model, d_model),
-    which it stores transposed, and `.bias` (d_model).
+    Parameters: `w_q` (n_heads · d_key, d_model), `w_k` and `w_v` (n_kv_heads · d_key, d_model) and
+    `w_o` (d_model, n_heads · d_key), each an nn.Linear with `.weight`, which it stores transposed,
+    and `.bias`.
 
     Args:
         d_model: the width of a token's vector, in and out.
-        n_heads: how many heads; it must divide d_model. No parameter's shape depends on it.
+        n_heads: how many heads of queries; without d_key it must divide d_model.
+        n_kv_heads: how many heads of keys and values, each shared by n_heads / n_kv_heads
+            consecutive heads of queries: grouped-query attention, with 1 multi-query attention. As
+            many as n_heads unless given.
+        d_key: the width of a head; d_model / n_heads unless given.
         dropout: the probability that `DotProduct` drops an attention weight, in training only.
-        bias: whether the four projections add a bias.
+        bias: whether the projections add a bias, or the letters of those that do: "qkv" in Qwen2.
         attend: what each head does with its q, k and v: a `DotProduct` unless given, with rotary
             positions or a bias for example; a `Mechanism`, a `Performer`, a `HeadGate` around any
             of them, or a module of your own that is called as `DotProduct` is. It can be assigned
             later, in a layer of a transformer as well: `layer.self_attention.attend = …`.
 
     Source:
-        Vaswani et al. 2017, §3.2.2.
+        Vaswani et al. 2017, §3.2.2; Ainslie et al. 2023, §2.2, and Shazeer 2019 for n_kv_heads.
 
     Example:
         >>> import torch
@@ -46,19 +59,29 @@ class MultiHeadAttention(nn.Module):
         d_model: int,
         n_heads: int,
         *,
+        n_kv_heads: int | None = None,
+        d_key: int | None = None,
         dropout: float = 0.0,
-        bias: bool = True,
+        bias: bool | str = True,
         attend: nn.Module | None = None,
     ) -> None:
         super().__init__()
-        require_n_heads(d_model, n_heads)
+        if d_key is None:
+            require_n_heads(d_model, n_heads)
+            d_key = d_model // n_heads
+        n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
+        require_size("d_model", d_model)
+        require_size("d_key", d_key)
+        require_divides("n_kv_heads", n_kv_heads, "n_heads", n_heads)
+        with_bias = letters_of(bias)
         if attend is not None and dropout:
             raise ValueError(f"give dropout={dropout} to attend, as in DotProduct({dropout})")
-        self.d_model, self.n_heads, self.d_key = d_model, n_heads, d_model // n_heads
-        self.w_q = nn.Linear(d_model, d_model, bias=bias)
-        self.w_k = nn.Linear(d_model, d_model, bias=bias)
-        self.w_v = nn.Linear(d_model, d_model, bias=bias)
-        self.w_o = nn.Linear(d_model, d_model, bias=bias)
+        self.d_model, self.n_heads, self.n_kv_heads = d_model, n_heads, n_kv_heads
+        self.d_key = d_key
+        self.w_q = nn.Linear(d_model, n_heads * d_key, bias="q" in with_bias)
+        self.w_k = nn.Linear(d_model, n_kv_heads * d_key, bias="k" in with_bias)
+        self.w_v = nn.Linear(d_model, n_kv_heads * d_key, bias="v" in with_bias)
+        self.w_o = nn.Linear(n_heads * d_key, d_model, bias="o" in with_bias)
         self.attend = DotProduct(dropout) if attend is None else attend
 
     def forward(
@@ -69,8 +92,9 @@ class MultiHeadAttention(nn.Module):
         mask: Bool[Tensor, "..."] | None = None,
         *,
         causal: bool = False,
+        cache: KeyValueCache | RollingCache | None = None,
         need_weights: bool = True,
-    ) -> tuple[Float[Tensor, "batch query d_model"], Float[Tensor, "batch heads query key"] | None]:
+    ) -> tuple[Float[Tensor, "batch query d_model"], Float[Tensor, "batch heads query _"] | None]:
         """Attend from every query to the keys.
 
         Args:
@@ -82,6 +106,10 @@ class MultiHeadAttention(nn.Module):
                 return 0, and its output is the bias of w_o.
             causal: hides the future, as mask=causal_mask(n) does, and besides a mask. Without
                 weights it is quicker than the mask: see `fused_attention`.
+            cache: takes the keys and values of these tokens, which then attend to all that it
+                holds. The axis `key` of the weights and of the mask counts all of them. Pass
+                causal=True with several tokens; one alone has no future to hide. A `RollingCache`
+                keeps the last tokens and the first, and takes no mask.
             need_weights: False returns None for the weights and computes the output as
                 `fused_attention` does, quicker and without a query × key matrix. True computes it
                 as `scaled_dot_product_attention` does, which says what that costs.
@@ -91,20 +119,38 @@ class MultiHeadAttention(nn.Module):
             `attend` makes none.
 
         Raises:
-            ValueError: the shapes do not fit, that of what attend returns included; or causal=True
-                is asked of a mechanism that cannot hide the future.
+            ValueError: the shapes do not fit, that of what attend returns included; causal=True is
+                asked of a mechanism that cannot hide the future; a cache in cross-attention, for a
+                mechanism that keeps nothing, or a mask beside a `RollingCache`; and as
+                `KeyValueCache.append`. A call that is refused leaves the cache as it was.
             TypeError: a tensor holds integers, or the mask is not boolean.
         """
+        require_cache(cache, self.attend, key, value, mask)
         key = query if key is None else key
         value = key if value is None else value
-        require_sequences(self, query, key, value, mask)
+        kept = 0 if cache is None else cache.length
+        require_sequences(self, query, key, value, mask, kept)
 
         q = split(self.w_q(query), self.n_heads)  # (batch, heads, query, d_key)
-        k = split(self.w_k(key), self.n_heads)  # (batch, heads, key, d_key)
-        v = split(self.w_v(value), self.n_heads)  # (batch, heads, key, d_key)
-        attended, weights = self.attend(q, k, v, mask, causal=causal, need_weights=need_weights)
+        k = split(self.w_k(key), self.n_kv_heads)  # (batch, kv_heads, key, d_key)
+        v = split(self.w_v(value), self.n_kv_heads)  # (batch, kv_heads, key, d_key)
+        options = {} if cache is None else {"cache": cache}
+        attended, weights = self.attend(
+            q, k, v, mask, causal=causal, need_weights=need_weights, **options
+        )
         require_shape("the output of attend", attended, q.shape, "batch heads query d_key")
         return self.w_o(merge(attended)), weights
+
+    def new_cache(self, batch: int, max_length: int) -> KeyValueCache:
+        """Make an empty cache for this layer, with its heads, width, dtype and device.
+
+        Under autocast it has the dtype that autocast gives to the keys and values.
+        """
+        device, dtype = self.w_k.weight.device, self.w_k.weight.dtype
+        if torch.is_autocast_enabled(device.type):
+            dtype = torch.get_autocast_dtype(device.type)
+        sizes = (batch, self.n_kv_heads, max_length, self.d_key)
+        return KeyValueCache(*sizes, dtype=dtype, device=device)
 
     @classmethod
     def from_torch(cls, module: nn.MultiheadAttention) -> "MultiHeadAttention":
@@ -152,4 +198,14 @@ class MultiHeadAttention(nn.Module):
         super().__setattr__(name, value)
 
     def extra_repr(self) -> str:
-        return f"d_model={self.d_model}, n_heads={self.n_heads}"
+        shared = f", n_kv_heads={self.n_kv_heads}" if self.n_kv_heads != self.n_heads else ""
+        return f"d_model={self.d_model}, n_heads={self.n_heads}{shared}"
+
+
+def letters_of(bias: bool | str) -> str:
+    """The letters of the projections that add a bias."""
+    if isinstance(bias, str) and set(bias) <= set("qkvo"):
+        return bias
+    if not isinstance(bias, bool):
+        raise ValueError(f'bias must be True, False or letters of "qkvo", got {bias!r}')
+    return "qkvo" if bias else ""

@@ -97,8 +97,8 @@ class PerHeadAttention(nn.Module):
         """Copy the weights of a `MultiHeadAttention`, a slice for each head.
 
         Raises:
-            ValueError: the module does not attend by a plain `DotProduct`, or drops weights, which
-                this one cannot.
+            ValueError: the module does not attend by a plain `DotProduct`, has fewer KV heads or
+                another d_key, or drops weights, which this one cannot.
         """
         require_module("module", module, MultiHeadAttention)
         require_plain(module.attend)
@@ -106,6 +106,13 @@ class PerHeadAttention(nn.Module):
             raise ValueError(
                 f"module has dropout={module.attend.dropout}, and this one drops nothing; set "
                 "module.attend.dropout = 0.0 to copy the weights"
+            )
+        projections = (module.w_q, module.w_k, module.w_v, module.w_o)
+        square = all(w.weight.shape == (module.d_model, module.d_model) for w in projections)
+        if not square or len({w.bias is None for w in projections}) > 1:
+            raise ValueError(
+                "here every head has keys and values of its own, d_key = d_model / n_heads wide, "
+                f"and all projections a bias or none; module is {module}"
             )
         ours = cls(module.d_model, module.n_heads, bias=module.w_q.bias is not None)
         ours.to(module.w_q.weight).train(module.training)

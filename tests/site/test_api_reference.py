@@ -14,8 +14,8 @@ id => {
 
 
 def test_signatures_read_as_the_code_does(visit, site):
-    with visit(f"{site}/{PAGE}") as v:
-        text = v.page.evaluate(SIGNATURE, "attention.GroupedQueryAttention.forward")
+    with visit(f"{site}/api-multi-head.html") as v:
+        text = v.page.evaluate(SIGNATURE, "attention.MultiHeadAttention.forward")
     assert 'query: Float[Tensor, "batch query d_model"],' in text
     assert "cache: KeyValueCache | RollingCache | None = None," in text
     assert text.endswith('Float[Tensor, "batch heads query _"] | None]')
@@ -48,7 +48,7 @@ def test_a_name_in_the_text_leads_to_its_place(visit, site):
 @pytest.mark.parametrize(
     ("query", "page"),
     [
-        ("GroupedQueryAttention", "api-family.html"),
+        ("pool_kv_heads", "api-family.html"),
         ("sparse_attention", "api-sparse-and-linear.html"),
         ("from_torch", "api-multi-head.html"),
     ],

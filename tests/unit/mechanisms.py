@@ -218,11 +218,11 @@ MODULES = {
     "MultiHeadAttention, by position": Module(by_position, two_sequences),
     "MultiHeadAttention, by position, fused": Module(by_position, tokens, FUSED | {"causal": True}),
     "PerHeadAttention": Module(lambda: a.PerHeadAttention(**SIZES), two_sequences),
-    "GroupedQueryAttention": Module(
-        lambda: a.GroupedQueryAttention(**SIZES, n_kv_heads=2), two_sequences
+    "MultiHeadAttention, grouped": Module(
+        lambda: a.MultiHeadAttention(**SIZES, n_kv_heads=2), two_sequences
     ),
-    "GroupedQueryAttention, causal": Module(
-        lambda: a.GroupedQueryAttention(**SIZES, n_kv_heads=2), tokens, FUSED | {"causal": True}
+    "MultiHeadAttention, grouped, causal": Module(
+        lambda: a.MultiHeadAttention(**SIZES, n_kv_heads=2), tokens, FUSED | {"causal": True}
     ),
     "LatentAttention": Module(lambda: a.LatentAttention(**SIZES, d_latent=5), tokens),
     "LatentAttention, causal": Module(
@@ -233,6 +233,19 @@ MODULES = {
             **SIZES, d_latent=5, d_rotary=2, d_query_latent=6, d_key=4, norm=True
         ),
         tokens,
+    ),
+    "DecoderOnly": Module(
+        lambda: a.DecoderOnly(
+            9,
+            **LAYER,
+            n_layers=2,
+            n_kv_heads=2,
+            bias=False,
+            gated=True,
+            norm=nn.RMSNorm,
+            attend=lambda: a.DotProduct(transform=a.Rotary(D_KEY)),
+        ),
+        lambda n: [ids(n)],
     ),
     "FeedForward": Module(lambda: a.FeedForward(D_MODEL, 16), tokens),
     "EncoderLayer": Module(lambda: a.EncoderLayer(**LAYER), tokens),
@@ -299,5 +312,5 @@ OTHERS = {
     *("DotProduct", "HeadGate"),  # parts of MultiHeadAttention; no state holds a gate
     *("LinearBias", "QKNorm", "QKSequential", "Rotary"),  # parts of DotProduct
     *("indexer_loss", "split_heads", "strided_mask", "tokenize", "linear_attention_step"),
-    "gated_delta_rule_step",
+    *("gated_delta_rule_step", "pool_kv_heads"),
 }

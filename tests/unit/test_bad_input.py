@@ -9,7 +9,6 @@ from torch import nn
 
 import attention
 from attention import (
-    GroupedQueryAttention,
     MultiHeadAttention,
     PerHeadAttention,
     SinusoidalPositionalEncoding,
@@ -201,7 +200,7 @@ test_vectors_and_states = refusals(
             "buckets has 256 rounds, and can have 1 to 255",
         ),
         (
-            lambda: GroupedQueryAttention(8, 4, 2)(X, cache=(TOKEN, TOKEN)),
+            lambda: MultiHeadAttention(8, 4, n_kv_heads=2)(X, cache=(TOKEN, TOKEN)),
             TypeError,
             "cache must be a KeyValueCache, a RollingCache or None, got tuple; "
             "new_cache(batch, max_length) makes a KeyValueCache",

@@ -156,9 +156,9 @@ def test_the_gradients_of_a_causal_performer_are_finite():
 
 
 def test_a_cache_made_under_autocast_takes_its_keys():
-    from attention import GroupedQueryAttention
+    from attention import MultiHeadAttention
 
-    module, x = GroupedQueryAttention(8, 2, 1), torch.randn(1, 3, 8)
+    module, x = MultiHeadAttention(8, 2, n_kv_heads=1), torch.randn(1, 3, 8)
     with torch.autocast("cpu", dtype=torch.bfloat16), torch.no_grad():
         cache = module.new_cache(1, max_length=3)
         steps = [module(token, cache=cache)[0] for token in x.split(1, dim=1)]

@@ -12,8 +12,8 @@ import torch
 import attention
 from attention import (
     BahdanauDecoder,
-    GroupedQueryAttention,
     LuongDecoder,
+    MultiHeadAttention,
     linear_attention_step,
     lsh_attention,
 )
@@ -103,7 +103,7 @@ def test_greedy_decoding_of_an_empty_batch(make):
 
 
 def test_a_refused_call_leaves_the_cache_as_it_was():
-    module = GroupedQueryAttention(D_MODEL, HEADS, 2)
+    module = MultiHeadAttention(D_MODEL, HEADS, n_kv_heads=2)
     x, stored = vectors(3), module.new_cache(2, max_length=8)
     with torch.no_grad():
         expected = module(x, causal=True)[0]

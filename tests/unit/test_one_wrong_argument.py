@@ -78,6 +78,7 @@ AS_GOOD = {
         key: {"0", "tensor"}
         for key in (f"{who}Decoder.greedy, end_id" for who in ("Bahdanau", "Luong"))
     },
+    "DecoderOnly.generate, end_id": {"0"},
     # One tensor alone, or one that is converted to the other's dtype.
     **dict.fromkeys(("HeadGate, gate", "split_heads, x", "merge_heads, x"), DOUBLE),
     **dict.fromkeys(("SinusoidalPositionalEncoding.forward, x", "elu_plus_one, x"), DOUBLE),

@@ -5,13 +5,13 @@ import torch
 
 from attention import (
     DotProduct,
-    GroupedQueryAttention,
     HeadGate,
     LinearBias,
     Mechanism,
     MultiHeadAttention,
     PerHeadAttention,
     Rotary,
+    pool_kv_heads,
     tiled_attention,
 )
 
@@ -73,12 +73,12 @@ def test_what_a_copy_could_not_do_is_refused(name):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
         PerHeadAttention.from_multi_head(module)
     with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
-        GroupedQueryAttention.from_multi_head(module, n_kv_heads=2)
+        pool_kv_heads(module, n_kv_heads=2)
 
 
 def test_dropout_is_carried_over_or_refused():
     module = MultiHeadAttention(8, 4, dropout=0.5)
-    assert GroupedQueryAttention.from_multi_head(module, n_kv_heads=2).dropout == 0.5
+    assert pool_kv_heads(module, n_kv_heads=2).attend.dropout == 0.5
     says = "module has dropout=0.5, and this one drops nothing; set module.attend.dropout = 0.0"
     with pytest.raises(ValueError, match=f"^{re.escape(says)}"):
         PerHeadAttention.from_multi_head(module)

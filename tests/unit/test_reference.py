@@ -31,6 +31,7 @@ RESULTS = {  # what a function returns
     "attention.cost.on_a_gpu.OnAGpu",
     "attention.cost.on_a_gpu.Pass",
     "attention.cost.on_a_gpu.Step",
+    "attention.pretrained.Pretrained",
     "attention.trained.fitting.Recipe",
     "attention.trained.task.Task",
     "attention.trained.who_and_whom.Batch",

@@ -31,7 +31,7 @@ NUMBERS = named(
     "batch 2, n_heads 4, n_kv_heads 2, d_model 24, d_ff 16, d_key 6, query_dim 24, key_dim 24,"
     "hidden_dim 5, d_embedding 5, d_latent 5, d_rotary 2, d_query_latent 5, new 3, vocab_size 9,"
     "source_vocab 9, target_vocab 9,"
-    "pad_id 0, start_id 1, end_id 2, n_layers 1, max_length 60, proj_len 5, n_features 8,"
+    "pad_id 0, start_id 1, end_id 2, n_layers 1, n_new 2, max_length 60, proj_len 5, n_features 8,"
     "n_buckets 4, n_rounds 2, chunk_length 4, half_width 2, first_query 0, n_queries 11, n_keys 11,"
     "seq 11, n 11, window 4, n_sinks 1, stride 3, summary 1, n_random 2, n_global 2, block 4,"
     "n_index_heads 2, d_index 5, top_k 4, n_blocks 2, tile 4, chunk 4, kernel_size 3, gates 1"
@@ -55,7 +55,7 @@ OWN: dict[str, dict[str, Any]] = {
     },
     "EncoderLayer.from_torch": {"layer": encoder_layer()},
     "FeedForward.from_torch": {"layer": encoder_layer()},
-    "GroupedQueryAttention.from_multi_head": {"module": a.MultiHeadAttention(24, 4)},
+    "pool_kv_heads": {"module": a.MultiHeadAttention(24, 4)},
     "LatentAttention.from_deepseek": {
         "weights": {
             "q_proj.weight": torch.ones(4 * 8, 24),
@@ -65,6 +65,7 @@ OWN: dict[str, dict[str, Any]] = {
             "o_proj.weight": torch.ones(24, 24),
         }
     },
+    "DecoderOnly.generate": {"temperature": 1.0},
     "HeadGate": {"attend": a.DotProduct(), "gate": torch.ones(4)},
     "Mechanism": {"function": a.linear_attention},
     "MultiHeadAttention.from_torch": {"module": nn.MultiheadAttention(24, 4, batch_first=True)},
@@ -84,17 +85,21 @@ OWN: dict[str, dict[str, Any]] = {
 }
 
 # What a method that has checked its arguments calls, with arguments that nobody else makes.
-TRUSTED = {"attend", "first_state", "positions", "prepare", "require_encoded", "residual", "step"}
+TRUSTED = {"attend", "first_state", "positions", "require_encoded", "residual", "step"}
 TRUSTED |= {
     "scores",
     "turn",
     "turn_from",
     "turns",
     "turns_up_to",
+    "biases",
+    "keep",
     "per_head",
     "extra_repr",
     "project",
     "best_keys",
+    "write",
+    "require_cache_for_each_layer",
 }
 # What attends in `MultiHeadAttention`, which has checked query, key, value and mask.
 INSIDE = {"DotProduct", "HeadGate", "Linformer", "Mechanism", "Performer"}
@@ -148,7 +153,11 @@ def argument(call: str, parameter: inspect.Parameter) -> Any:
 
 
 def call_of(name: str, function: Callable[..., Any], sizes: frozenset[str] = frozenset()) -> Call:
-    parameters = [p for p in inspect.signature(function).parameters.values() if p.name != "self"]
+    parameters = [  # options of another class are tried there
+        p
+        for p in inspect.signature(function).parameters.values()
+        if p.name != "self" and p.kind is not p.VAR_KEYWORD
+    ]
     return Call(function, parameters, {p.name: argument(name, p) for p in parameters}, sizes)
 
 

@@ -42,7 +42,7 @@ from attention.arguments import (
     require_size,
     require_vectors,
 )
-from attention.cached.grouped_query import attend_in_groups
+from attention.dot_product import attend_in_groups
 from attention.heads import merge, split
 from attention.positions.rotary import Rotary
 

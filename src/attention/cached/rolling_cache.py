@@ -4,12 +4,15 @@ Under `sink_mask` a token sees the window before it and the first few tokens, th
 So a decoder keeps these keys and values, and drops all others.
 """
 
+import functools
+import inspect
+
 import torch
 from jaxtyping import Float, Int64
-from torch import Tensor
+from torch import Tensor, nn
 
 from attention.arguments import require_float_dtype, require_size
-from attention.cached.key_value_cache import require_new_tokens
+from attention.cached.key_value_cache import KeyValueCache, require_new_tokens
 
 
 class RollingCache:
@@ -20,14 +23,15 @@ class RollingCache:
     first moment. So the keys stand in no order, and attention does not mind: a sum over keys is the
     same in any. Positions are in the keys, or nowhere.
 
-    A `GroupedQueryAttention` takes it where it takes a `KeyValueCache`. Writing token by token with
+    A `MultiHeadAttention` takes it where it takes a `KeyValueCache`. Writing token by token with
     one in each layer equals the pass over the whole text under `sink_mask`, with as many sinks and
     the same window. What a layer dropped still acts where a kept key has read it a layer below.
 
-    StreamingLLM counts positions in the cache, not in the text, so that no distance grows beyond
-    what training had. This cache turns nothing. For `Rotary` write the keys unturned, bring those
-    that `append` returns into the order of their tokens, `keys[:, :, cache.positions.argsort()]`,
-    and the values alike, and turn them then with the query: `Rotary` counts them as they stand.
+    With `Rotary` a layer keeps its keys turned, each by its place in the text. StreamingLLM counts
+    positions in the cache, so that no distance grows beyond what training had. For this write the
+    keys unturned, bring those that `append` returns into the order of their tokens,
+    `keys[:, :, cache.positions.argsort()]`, and the values alike, and turn them then with the
+    query, at every step: `Rotary` counts them as they stand.
 
     Args:
         batch: how many sequences are decoded side by side.
@@ -133,3 +137,46 @@ class RollingCache:
         self.values[:, :, start : start + n_new] = value
         self.length += n_new
         return self.keys[:, :, : self.length], self.values[:, :, : self.length]
+
+
+def require_cache(
+    cache: KeyValueCache | RollingCache | None,
+    attend: nn.Module,
+    key: Tensor | None,
+    value: Tensor | None,
+    mask: Tensor | None,
+) -> None:
+    """Require a cache that `attend` can take beside these arguments of a layer, or none."""
+    if cache is None:
+        return
+    if not isinstance(cache, KeyValueCache | RollingCache):
+        raise TypeError(
+            "cache must be a KeyValueCache, a RollingCache or None, got "
+            f"{type(cache).__name__}; new_cache(batch, max_length) makes a KeyValueCache"
+        )
+    require_keeps(attend)
+    if isinstance(cache, RollingCache) and mask is not None:
+        raise ValueError(
+            "a RollingCache takes no mask: it drops tokens, and its keys stand in no order, so "
+            "that a mask's columns would hide others than they mean; call without mask, with "
+            "causal=True for several tokens, or with a KeyValueCache"
+        )
+    if not (key is None and value is None):
+        raise ValueError(
+            "a cache is for self-attention, where each step adds keys, got key or value too; "
+            "in cross-attention the keys stay the same: call without cache"
+        )
+
+
+def require_keeps(attend: nn.Module) -> None:
+    """Require a module whose forward has an argument `cache`."""
+    if not takes_cache(type(attend)):
+        raise ValueError(
+            f"{type(attend).__name__} takes no cache of keys and values; call without cache, or "
+            "with what takes one, such as DotProduct"
+        )
+
+
+@functools.cache
+def takes_cache(kind: type[nn.Module]) -> bool:
+    return "cache" in inspect.signature(kind.forward).parameters

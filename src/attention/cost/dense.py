@@ -73,7 +73,7 @@ def multi_head(n: int, d_model: int, n_heads: int) -> Cost:
 
 
 def grouped_query(n: int, d_model: int, n_heads: int, n_kv_heads: int) -> Cost:
-    """`GroupedQueryAttention` of n tokens: the mixing of `multi_head`, a smaller cache.
+    """`multi_head` with n_kv_heads heads of keys and values: the same mixing, a smaller cache.
 
     The cache takes cache · layers · (bytes per number) bytes: 2 · n_kv_heads · d_key numbers for
     each token of each layer. n_kv_heads = 1 is multi-query attention.

@@ -7,7 +7,7 @@ from ipywidgets import Dropdown, SelectionSlider
 from matplotlib.figure import Figure
 from torch import Tensor, nn
 
-from attention.cached.grouped_query import GroupedQueryAttention
+from attention.cached.grouped_query import pool_kv_heads
 from attention.cached.latent import LatentAttention
 from attention.explore.explorer import Explorer, Frame, explorer
 from attention.multihead import MultiHeadAttention
@@ -117,7 +117,7 @@ def converted(model: TransformerDates, attention: str) -> TransformerDates:
     for name in ("self_attention", "cross_attention"):
         part = getattr(layer, name)
         if attention in HEADS:
-            part = GroupedQueryAttention.from_multi_head(part, HEADS[attention])
+            part = pool_kv_heads(part, HEADS[attention])
             part.requires_grad_(False)
         else:
             up, down = factors(part, LATENTS[attention])

@@ -25,6 +25,7 @@ from attention.arguments import (
     require_vectors,
 )
 from attention.dot_product import attend_fused
+from attention.heads import for_each_head
 
 
 def require_fits(E: Tensor, mask: Tensor | None, scores: tuple[int, ...]) -> None:
@@ -151,8 +152,8 @@ class Linformer(nn.Module):
     def forward(
         self,
         q: Float[Tensor, "batch heads query d_key"],
-        k: Float[Tensor, "batch heads key d_key"],
-        v: Float[Tensor, "batch heads key d_value"],
+        k: Float[Tensor, "batch kv_heads key d_key"],
+        v: Float[Tensor, "batch kv_heads key d_value"],
         mask: Bool[Tensor, "..."] | None = None,
         *,
         causal: bool = False,
@@ -162,8 +163,8 @@ class Linformer(nn.Module):
 
         Args:
             q: (batch, heads, query, d_key).
-            k: (batch, heads, key, d_key).
-            v: (batch, heads, key, d_value).
+            k: (batch, kv_heads, key, d_key), copied for each head of queries.
+            v: (batch, kv_heads, key, d_value).
             mask: which keys are no padding, (batch, 1, 1, key), as for `linformer_attention`.
             causal: refused, since every mixture holds keys of the future.
             need_weights: changes nothing: no weights are made.
@@ -179,6 +180,7 @@ class Linformer(nn.Module):
             )
         require_dtype_of(self, q=q)
         require_fits(self.E, mask, (*q.shape[:-1], k.shape[-2]))
+        k, v = for_each_head(k, q.shape[1]), for_each_head(v, q.shape[1])
         return attend_to_mixtures(q, k, v, self.E, self.F, mask), None
 
     def extra_repr(self) -> str:

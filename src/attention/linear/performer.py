@@ -17,6 +17,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from attention.arguments import require_size, require_vectors
+from attention.heads import for_each_head
 from attention.linear.feature_maps import (
     CHUNK,
     attend_through_features,
@@ -243,8 +244,8 @@ class Performer(nn.Module):
     def forward(
         self,
         q: Float[Tensor, "batch heads query d_key"],
-        k: Float[Tensor, "batch heads key d_key"],
-        v: Float[Tensor, "batch heads key d_value"],
+        k: Float[Tensor, "batch kv_heads key d_key"],
+        v: Float[Tensor, "batch kv_heads key d_value"],
         mask: Bool[Tensor, "..."] | None = None,
         *,
         causal: bool = False,
@@ -254,8 +255,8 @@ class Performer(nn.Module):
 
         Args:
             q: (batch, heads, query, d_key).
-            k: (batch, heads, key, d_key).
-            v: (batch, heads, key, d_value).
+            k: (batch, kv_heads, key, d_key), copied for each head of queries.
+            v: (batch, kv_heads, key, d_value).
             mask: which keys are no padding, (batch, 1, 1, key), as for `performer_attention`.
             causal: as for `performer_attention`.
             need_weights: changes nothing: no weights are made.
@@ -263,6 +264,7 @@ class Performer(nn.Module):
         Raises:
             ValueError, TypeError: as `performer_attention` does.
         """
+        k, v = for_each_head(k, q.shape[1]), for_each_head(v, q.shape[1])
         require_hideable(q, k, mask, causal, "Performer")
         require_vectors("projection", self.projection, "features d_key", last=q.shape[-1])
         return estimate_softmax(q, k, v, self.projection, mask, causal=causal), None

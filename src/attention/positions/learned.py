@@ -50,25 +50,29 @@ class LearnedPositions(nn.Module):
         self.table = nn.Parameter(torch.randn(max_length, d_model))
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, x: Float[Tensor, "batch seq d_model"]) -> Float[Tensor, "batch seq d_model"]:
-        """Add the first rows of the table to every sequence; the dtype stays.
+    def forward(
+        self, x: Float[Tensor, "batch seq d_model"], first: int = 0
+    ) -> Float[Tensor, "batch seq d_model"]:
+        """Add rows of the table to every sequence; the dtype stays.
 
         Args:
             x: (batch, seq, d_model).
+            first: the position of the first vector, where a cache holds those before it.
 
         Raises:
             ValueError: the sequence is longer than max_length.
         """
         require_vectors("x", x, "batch seq d_model", last=self.d_model)
         require_dtype_of(self, x=x)
-        seq = x.shape[1]
+        require_size("first", first, least=0)
+        seq = first + x.shape[1]
         if seq > self.max_length:
             raise ValueError(
                 f"x has {seq} positions, more than max_length={self.max_length}, and no vector was "
                 f"learned for the others; shorten x, or build and train "
                 f"LearnedPositions({self.d_model}, max_length={seq})"
             )
-        return self.dropout(x + self.table[:seq].to(x.dtype))
+        return self.dropout(x + self.table[first:seq].to(x.dtype))
 
     def extra_repr(self) -> str:
         return f"d_model={self.d_model}, max_length={self.max_length}"

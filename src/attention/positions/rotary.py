@@ -17,7 +17,12 @@ import torch
 from jaxtyping import Complex, Float, Float64
 from torch import Tensor, nn
 
-from attention.arguments import require_finite, require_size, require_vectors
+from attention.arguments import (
+    require_finite,
+    require_function,
+    require_size,
+    require_vectors,
+)
 
 KEPT = 2048  # positions whose angles a module keeps from the start
 
@@ -26,8 +31,9 @@ class Rotary(nn.Module):
     """Turn q and k by their positions, before their dot product. Nothing is learned.
 
     Give it to `DotProduct` as its transform. One may serve all layers. The queries are the last
-    n_queries of n_keys positions, the alignment of `causal_mask`, so that it stays right when keys
-    are cached, as long as the cache holds them unturned. There is no limit on the length.
+    n_queries of n_keys positions, the alignment of `causal_mask`. Beside a cache, `first` says at
+    which position the first of the keys stands, and each key is turned once, before it is kept.
+    There is no limit on the length.
 
     Inputs of half precision are turned in float32 and rounded once. The kept angles are computed
     again as the module moves; after load_state_dict(…, assign=True) on a module made on the meta
@@ -46,6 +52,9 @@ class Rotary(nn.Module):
             Face's Llama (Meta's pairs neighbours). Weights work only with the convention they were
             trained with, unless the rows of `w_q.weight` and `w_k.weight`, and the entries of their
             biases, are put into the other's order, head by head.
+        angles: changes the angles: maps θ of all pairs, float64, to others, as `llama3_angles` and
+            `yarn_angles` do for models that were extended to longer texts.
+        length: turned queries and keys are multiplied by it; YaRN's by `yarn_length`.
 
     Raises:
         ValueError: d_key is odd, or base is not above 0.
@@ -69,7 +78,15 @@ class Rotary(nn.Module):
         False
     """
 
-    def __init__(self, d_key: int, base: float = 10000.0, *, halves: bool = False) -> None:
+    def __init__(
+        self,
+        d_key: int,
+        base: float = 10000.0,
+        *,
+        halves: bool = False,
+        angles: Callable[[Float64[Tensor, " pairs"]], Float64[Tensor, " pairs"]] | None = None,
+        length: float = 1.0,
+    ) -> None:
         super().__init__()
         require_size("d_key", d_key)
         if d_key % 2:
@@ -80,7 +97,11 @@ class Rotary(nn.Module):
         require_finite("base", base)
         if base <= 0:
             raise ValueError(f"base must be above 0, got {base}")
+        require_finite("length", length)
+        if angles is not None:
+            require_function("angles", angles, "of all angles, as llama3_angles(…) makes one")
         self.d_key, self.base, self.halves = d_key, base, halves
+        self.angles, self.length = angles, length
         # Each position's cosines and sines lie as the components that they turn.
         self.kept: Tensor
         kept = self.turns(KEPT).to(torch.get_default_dtype())
@@ -93,8 +114,10 @@ class Rotary(nn.Module):
         """
         pair = torch.arange(0, self.d_key, 2, dtype=torch.float64)
         theta = self.base ** (-pair / self.d_key)
+        theta = theta if self.angles is None else self.angles(theta)
         angle = torch.arange(length, dtype=torch.float64)[:, None] * theta
-        return torch.stack((angle.cos(), angle.sin()), dim=1 if self.halves else 2).flatten(1)
+        turns = torch.stack((angle.cos(), angle.sin()), dim=1 if self.halves else 2).flatten(1)
+        return turns * self.length
 
     def turns_up_to(self, length: int) -> Float[Tensor, "_ d_key"]:
         """The turns of so many positions or more: the kept ones, made longer where they end."""
@@ -121,22 +144,25 @@ class Rotary(nn.Module):
         self,
         q: Float[Tensor, "batch heads query d_key"],
         k: Float[Tensor, "batch kv_heads key d_key"],
+        *,
+        first: int = 0,
     ) -> tuple[Float[Tensor, "batch heads query d_key"], Float[Tensor, "batch kv_heads key d_key"]]:
         """Turn every query and every key.
 
         Args:
             q: (batch, heads, query, d_key).
             k: (batch, heads, key, d_key).
+            first: the position of the first key, or of the first query where there are more.
 
         Raises:
             ValueError: q or k is not d_key wide.
         """
         require_vectors("q", q, "batch heads query d_key", last=self.d_key)
         require_vectors("k", k, "batch heads key d_key", last=self.d_key)
+        require_size("first", first, least=0)
         n_queries, n_keys = q.shape[-2], k.shape[-2]
-        # The last query and the last key stand at the same place; which place it is does not
-        # matter to the scores.
-        length = max(n_queries, n_keys)
+        # The last query and the last key stand at the same place.
+        length = first + max(n_queries, n_keys)
         turns = self.turns_up_to(length)
         return (
             self.turn(q, turns[length - n_queries : length]),
@@ -173,9 +199,11 @@ class Rotary(nn.Module):
 def as_complex(x: Float[Tensor, "*batch d_key"]) -> Complex[Tensor, "*batch pairs"]:
     """Neighbouring components as the real and the imaginary part of one number.
 
-    A view, or a copy where memory holds the pairs in another order.
+    A view, or a copy where memory holds the pairs in another order or begins in the midst of one.
     """
     pairs = x.unflatten(-1, (-1, 2))
     *strides, last = pairs.stride()
     even = all(stride % 2 == 0 for stride in strides) and pairs.storage_offset() % 2 == 0
-    return torch.view_as_complex(pairs if even and last == 1 else pairs.contiguous())
+    if not even or last != 1:
+        pairs = pairs.clone(memory_format=torch.contiguous_format)
+    return torch.view_as_complex(pairs)

@@ -12,27 +12,39 @@ norm of its own. A post-norm stack needs none.
 import copy
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attention.arguments import require_dtype_of, require_size, require_vectors
+from attention.arguments import (
+    require_dtype_of,
+    require_function,
+    require_size,
+    require_vectors,
+)
+from attention.cached.key_value_cache import KeyValueCache
+from attention.cached.rolling_cache import RollingCache
 from attention.multihead import MultiHeadAttention
 from attention.transformer.feed_forward import FeedForward
 from attention.transformer.residual import ResidualLayer
 
 
 class EncoderLayer(ResidualLayer):
-    """Self-attention and feed-forward, each inside a residual connection with layer norm.
+    """Self-attention and feed-forward, each inside a residual connection with a norm.
+
+    Called with causal=True it is the layer of a decoder-only transformer.
 
     Args:
-        d_model, n_heads: as in `MultiHeadAttention`.
-        d_ff, activation: as in `FeedForward`.
-        dropout: the probability for attention weights, for the feed-forward layer's hidden numbers
-            and for the output of either sublayer, in training only.
+        d_model, n_heads, n_kv_heads, d_key, attend: as in `MultiHeadAttention`.
+        d_ff, activation, gated: as in `FeedForward`.
+        dropout: the probability for attention weights, unless attend is given, for the feed-forward
+            layer's hidden numbers and for the output of either sublayer, in training only.
         norm_first: False normalises each residual sum (post-norm, the paper's), True what enters
             each sublayer (pre-norm).
+        norm: makes a norm of d_model, such as torch.nn.RMSNorm.
+        bias: as in `MultiHeadAttention`; the feed-forward layer adds biases with True alone.
 
     Source:
         Vaswani et al. 2017, §3.1 and §5.4; Xiong et al. 2020, figure 1, for pre-norm.
@@ -57,13 +69,30 @@ class EncoderLayer(ResidualLayer):
         dropout: float = 0.0,
         norm_first: bool = False,
         activation: Callable[[Tensor], Tensor] = F.relu,
+        gated: bool = False,
+        norm: Callable[[int], nn.Module] = nn.LayerNorm,
+        bias: bool | str = True,
+        n_kv_heads: int | None = None,
+        d_key: int | None = None,
+        attend: nn.Module | None = None,
     ) -> None:
         super().__init__()
+        require_function("norm", norm, "of d_model that makes a norm, such as torch.nn.RMSNorm")
         self.d_model, self.norm_first = d_model, norm_first
-        self.self_attention = MultiHeadAttention(d_model, n_heads, dropout=dropout)
-        self.self_attention_norm = nn.LayerNorm(d_model)
-        self.feed_forward = FeedForward(d_model, d_ff, activation=activation, dropout=dropout)
-        self.feed_forward_norm = nn.LayerNorm(d_model)
+        self.self_attention = MultiHeadAttention(
+            d_model,
+            n_heads,
+            n_kv_heads=n_kv_heads,
+            d_key=d_key,
+            dropout=dropout if attend is None else 0.0,
+            bias=bias,
+            attend=attend,
+        )
+        self.self_attention_norm = norm(d_model)
+        self.feed_forward = FeedForward(
+            d_model, d_ff, activation=activation, dropout=dropout, gated=gated, bias=bias is True
+        )
+        self.feed_forward_norm = norm(d_model)
         self.dropout = nn.Dropout(dropout)
 
     def forward(
@@ -71,24 +100,31 @@ class EncoderLayer(ResidualLayer):
         x: Float[Tensor, "batch seq d_model"],
         mask: Bool[Tensor, "..."] | None = None,
         *,
+        causal: bool = False,
+        cache: KeyValueCache | RollingCache | None = None,
         need_weights: bool = True,
-    ) -> tuple[Float[Tensor, "batch seq d_model"], Float[Tensor, "batch heads seq seq"] | None]:
+    ) -> tuple[Float[Tensor, "batch seq d_model"], Float[Tensor, "batch heads seq _"] | None]:
         """Pass the tokens through both sublayers.
 
         Args:
             x: (batch, seq, d_model).
             mask: as in `MultiHeadAttention.forward`.
+            causal: as in `MultiHeadAttention.forward`.
+            cache: as in `MultiHeadAttention.forward`; of this layer.
             need_weights: as in `MultiHeadAttention.forward`.
 
         Returns:
-            output (batch, seq, d_model) and weights (batch, heads, seq, seq).
+            output (batch, seq, d_model) and weights (batch, heads, seq, key).
 
         Raises:
             ValueError, TypeError: as `MultiHeadAttention.forward` does.
         """
         require_vectors("x", x, "batch seq d_model", last=self.d_model)
         require_dtype_of(self, x=x)
-        attend = partial(self.self_attention, mask=mask, need_weights=need_weights)
+        options: dict[str, Any] = {"causal": causal, "need_weights": need_weights}
+        if cache is not None:  # a layer that keeps nothing has no such argument
+            options["cache"] = cache
+        attend = partial(self.self_attention, mask=mask, **options)
         x, weights = self.residual(x, attend, self.self_attention_norm)
         x, _ = self.residual(x, lambda x: (self.feed_forward(x), None), self.feed_forward_norm)
         return x, weights

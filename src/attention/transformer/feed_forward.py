@@ -3,6 +3,10 @@
 Attention moves information between tokens. This layer works on each token alone, with the same
 weights at every position: a linear layer to d_ff columns, an activation, and a linear layer back.
 With the usual d_ff = 4 · d_model it holds two thirds of an encoder layer's parameters.
+
+With a gate, a second linear layer to d_ff columns is multiplied by the activated first. Language
+models since PaLM and Llama have it, with SiLU for the activation (SwiGLU) or GELU (GEGLU), and a
+d_ff of two thirds as many columns, so that three matrices hold as many numbers as two.
 """
 
 import copy
@@ -15,28 +19,32 @@ from torch.nn import functional as F
 from attention.arguments import (
     require_dropout,
     require_dtype_of,
+    require_function,
     require_size,
     require_vectors,
 )
 
 
 class FeedForward(nn.Module):
-    """w_2(activation(w_1(x))), for each token by itself.
+    """w_2(activation(w_1(x))), with a gate w_2(activation(w_1(x)) · w_3(x)), for each token alone.
 
     Parameters by name: `w_1.weight` (d_ff, d_model), `w_1.bias` (d_ff), `w_2.weight` (d_model,
-    d_ff), `w_2.bias` (d_model).
+    d_ff), `w_2.bias` (d_model); with a gate `w_3.weight` and `w_3.bias`, shaped as those of w_1.
 
     Args:
         d_model: the width of every token's vector, in and out.
         d_ff: the width of the hidden layer.
-        activation: a function of a tensor, such as F.relu (the paper's) or F.gelu.
+        activation: a function of a tensor, such as F.relu (the paper's), F.gelu or F.silu.
         dropout: the probability that a hidden number is dropped, in training only.
+        gated: whether w_3 is multiplied in: SwiGLU with F.silu, GEGLU with F.gelu.
+        bias: whether the linear layers add a bias.
 
     Cost:
         O(seq · d_model · d_ff) operations.
 
     Source:
-        Vaswani et al. 2017, §3.3, equation 2; the dropout of hidden numbers is torch's.
+        Vaswani et al. 2017, §3.3, equation 2; the dropout of hidden numbers is torch's. Shazeer
+        2020, equations 5 and 6, for the gate.
 
     Example:
         >>> import torch
@@ -54,19 +62,19 @@ class FeedForward(nn.Module):
         *,
         activation: Callable[[Tensor], Tensor] = F.relu,
         dropout: float = 0.0,
+        gated: bool = False,
+        bias: bool = True,
     ) -> None:
         super().__init__()
         require_size("d_model", d_model)
         require_size("d_ff", d_ff)
         require_dropout(dropout)
-        if not callable(activation):
-            raise TypeError(
-                "activation must be a function of a tensor, such as torch.nn.functional.relu or "
-                f"torch.nn.functional.gelu, got {activation!r}"
-            )
+        what = "of a tensor, such as torch.nn.functional.relu or torch.nn.functional.gelu"
+        require_function("activation", activation, what)
         self.d_model = d_model
-        self.w_1 = nn.Linear(d_model, d_ff)
-        self.w_2 = nn.Linear(d_ff, d_model)
+        self.w_1 = nn.Linear(d_model, d_ff, bias=bias)
+        self.w_2 = nn.Linear(d_ff, d_model, bias=bias)
+        self.w_3 = nn.Linear(d_model, d_ff, bias=bias) if gated else None
         self.activation, self.dropout = activation, nn.Dropout(dropout)
 
     def forward(self, x: Float[Tensor, "batch seq d_model"]) -> Float[Tensor, "batch seq d_model"]:
@@ -80,7 +88,10 @@ class FeedForward(nn.Module):
         """
         require_vectors("x", x, "batch seq d_model", last=self.d_model)
         require_dtype_of(self, x=x)
-        return self.w_2(self.dropout(self.activation(self.w_1(x))))
+        hidden = self.activation(self.w_1(x))  # (batch, seq, d_ff)
+        if self.w_3 is not None:
+            hidden = hidden * self.w_3(x)
+        return self.w_2(self.dropout(hidden))
 
     @classmethod
     def from_torch(

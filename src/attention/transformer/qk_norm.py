@@ -61,12 +61,15 @@ class QKNorm(nn.Module):
         self,
         q: Float[Tensor, "batch heads query d_key"],
         k: Float[Tensor, "batch kv_heads key d_key"],
+        *,
+        first: int = 0,
     ) -> tuple[Float[Tensor, "batch heads query d_key"], Float[Tensor, "batch kv_heads key d_key"]]:
         """Normalise every query and every key.
 
         Args:
             q: (batch, heads, query, d_key).
-            k: (batch, heads, key, d_key).
+            k: (batch, kv_heads, key, d_key).
+            first: changes nothing: a length depends on no position.
 
         Raises:
             ValueError: q or k is not d_key wide.
@@ -74,6 +77,7 @@ class QKNorm(nn.Module):
         """
         require_vectors("q", q, "batch heads query d_key", last=self.d_key)
         require_vectors("k", k, "batch heads key d_key", last=self.d_key)
+        require_size("first", first, least=0)
         require_dtype_of(self, q=q, k=k)
         return self.q_norm(q), self.k_norm(k)
 
@@ -99,13 +103,18 @@ class QKSequential(nn.Sequential):
         self,
         q: Float[Tensor, "batch heads query d_key"],
         k: Float[Tensor, "batch kv_heads key d_key"],
+        *,
+        first: int = 0,
     ) -> tuple[Float[Tensor, "batch heads query d_key"], Float[Tensor, "batch kv_heads key d_key"]]:
         """Map q and k by every module, in order.
 
         Args:
             q: (batch, heads, query, d_key).
-            k: (batch, heads, key, d_key).
+            k: (batch, kv_heads, key, d_key).
+            first: the position of the first key, which every module gets.
         """
+        require_size("first", first, least=0)
+        options = {"first": first} if first else {}  # without a cache it need not be known
         for module in self:
-            q, k = module(q, k)
+            q, k = module(q, k, **options)
         return q, k

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 from attention import MultiHeadAttention, causal_mask, padding_mask
-from attention.cached.grouped_query import GroupedQueryAttention, grouped_attention
+from attention.cached.grouped_query import grouped_attention, pool_kv_heads
 from attention.heads import merge_heads, split_heads
 from tests.unit.cases import assert_close, assert_gradients_close, randomise
 from tests.unit.refusals import refusals
@@ -67,7 +67,7 @@ def test_keys_are_never_repeated():
 @pytest.mark.parametrize("need_weights", [True, False])
 def test_equals_torchs_function_in_values_and_gradients(n_kv_heads, need_weights):
     rng = torch.Generator().manual_seed(0)
-    module = GroupedQueryAttention(12, 4, n_kv_heads).double()
+    module = MultiHeadAttention(12, 4, n_kv_heads=n_kv_heads).double()
     randomise(module, rng)
     x = torch.randn(2, 5, 12, dtype=torch.float64, generator=rng).requires_grad_()
     y = torch.randn(2, 6, 12, dtype=torch.float64, generator=rng).requires_grad_()
@@ -105,11 +105,12 @@ def test_from_multi_head_is_exact_where_the_heads_of_a_group_are_equal(n_kv_head
     expected, expected_weights = equal_heads(x)
     # Pooling what is equal already changes nothing, and pooling what differs gives those means.
     for source in (equal_heads, module):
-        ours = GroupedQueryAttention.from_multi_head(source, n_kv_heads)
+        ours = pool_kv_heads(source, n_kv_heads)
         output, weights = ours(x)
         assert_close(output, expected)
         assert_close(weights, expected_weights)
-    assert (ours.dropout, ours.training, ours.w_k.weight.dtype) == (0.25, False, torch.float64)
+    assert (ours.attend.dropout, ours.training) == (0.25, False)
+    assert ours.w_k.weight.dtype == torch.float64
     assert ours.w_k.weight.shape == (n_kv_heads * 2, 12)
 
 
@@ -119,7 +120,7 @@ def test_from_multi_head_is_exact_where_the_heads_of_a_group_are_equal(n_kv_head
 def test_decoding_with_a_cache_equals_the_causal_pass(n_kv_heads, need_weights, pieces):
     """Three layers, token by token and several at a time."""
     rng = torch.Generator().manual_seed(2)
-    layers = [GroupedQueryAttention(16, 4, n_kv_heads).double() for _ in range(3)]
+    layers = [MultiHeadAttention(16, 4, n_kv_heads=n_kv_heads).double() for _ in range(3)]
     for layer in layers:
         randomise(layer, rng)
     x = expected = torch.randn(2, 9, 16, generator=rng).double()
@@ -142,7 +143,7 @@ def test_decoding_with_a_cache_equals_the_causal_pass(n_kv_heads, need_weights, 
 
 
 def test_a_padding_mask_counts_the_cached_keys():
-    module = GroupedQueryAttention(8, 4, 2).double()
+    module = MultiHeadAttention(8, 4, n_kv_heads=2).double()
     x = torch.randn(2, 5, 8, dtype=torch.float64)
     ids = torch.tensor(
         [[1, 1, 1, 1, 1], [0, 0, 1, 1, 1]]
@@ -157,7 +158,7 @@ def test_a_padding_mask_counts_the_cached_keys():
 
 
 def test_parameters_have_the_promised_names_and_shapes():
-    state = GroupedQueryAttention(12, 6, 2).state_dict()
+    state = MultiHeadAttention(12, 6, n_kv_heads=2).state_dict()
     shapes = {name: tuple(x.shape) for name, x in state.items()}
     wide, narrow = ((12, 12), (12,)), ((4, 12), (4,))
     parts = {"w_q": wide, "w_k": narrow, "w_v": narrow, "w_o": wide}
@@ -166,13 +167,14 @@ def test_parameters_have_the_promised_names_and_shapes():
         for w, pair in parts.items()
         for name, shape in zip(("weight", "bias"), pair, strict=True)
     }
-    assert list(GroupedQueryAttention(12, 6, 2, bias=False).state_dict()) == list(state)[::2]
-    assert "n_heads=6, n_kv_heads=2" in repr(GroupedQueryAttention(12, 6, 2))
+    bare = MultiHeadAttention(12, 6, n_kv_heads=2, bias=False)
+    assert list(bare.state_dict()) == list(state)[::2]
+    assert "n_heads=6, n_kv_heads=2" in repr(MultiHeadAttention(12, 6, n_kv_heads=2))
 
 
 Q, K = torch.zeros(2, 6, 5, 4), torch.zeros(2, 3, 7, 4)
 X = torch.zeros(2, 5, 8)
-GQA = GroupedQueryAttention(8, 4, 2)
+GQA = MultiHeadAttention(8, 4, n_kv_heads=2)
 REFUSED = {
     "heads that do not divide": (
         lambda: grouped_attention(Q, K[:, :1].expand(2, 4, 7, 4), K[:, :1].expand(2, 4, 7, 4)),
@@ -191,7 +193,7 @@ REFUSED = {
         " = (2, 6, 5, 7)",
     ),
     "heads of keys that do not divide": (
-        lambda: GroupedQueryAttention(16, 8, 3),
+        lambda: MultiHeadAttention(16, 8, n_kv_heads=3),
         ValueError,
         "n_kv_heads=3 does not divide n_heads=8; it can be 1, 2, 4 or 8",
     ),
@@ -227,7 +229,7 @@ def test_the_causal_flag_is_the_mask(masked, n_queries, n_keys, need_weights):
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("need_weights", [False, True])
 def test_dropout_in_training_only(need_weights, causal):
-    module, x = GroupedQueryAttention(8, 4, 2, dropout=0.5), torch.randn(1, 50, 8)
+    module, x = MultiHeadAttention(8, 4, n_kv_heads=2, dropout=0.5), torch.randn(1, 50, 8)
     expected, _ = module.eval()(x, mask=causal_mask(50) if causal else None)
     assert_close(module(x, causal=causal, need_weights=need_weights)[0], expected)
     dropped, _ = module.train()(x, causal=causal, need_weights=need_weights)

@@ -1,9 +1,9 @@
 import pytest
 import torch
 
-from attention.cached.grouped_query import GroupedQueryAttention
 from attention.cached.key_value_cache import KeyValueCache
 from attention.cached.rolling_cache import RollingCache
+from attention.multihead import MultiHeadAttention
 from attention.sparse.sinks import sink_mask
 from tests.unit.cases import assert_close, randomise
 from tests.unit.refusals import refusals
@@ -73,7 +73,7 @@ def test_tokens_that_all_fit_may_come_at_once(prompt):
 def test_writing_with_it_equals_the_pass_under_the_mask(window, n_sinks, need_weights):
     """Three layers, 13 tokens: also where one layer dropped what another has handed on."""
     rng = torch.Generator().manual_seed(2)
-    layers = [GroupedQueryAttention(16, 4, 2).double() for _ in range(3)]
+    layers = [MultiHeadAttention(16, 4, n_kv_heads=2).double() for _ in range(3)]
     for layer in layers:
         randomise(layer, rng)
     x = expected = torch.randn(2, 13, 16, generator=rng).double()
@@ -107,7 +107,7 @@ def filled(written=4, window=3, n_sinks=2):
     return cache
 
 
-GQA = GroupedQueryAttention(12, 3, 3)
+GQA = MultiHeadAttention(12, 3, n_kv_heads=3)
 X = torch.zeros(2, 1, 12)
 WANTED = "and this cache takes (2, 3, 1, 4); a cache belongs to one layer and one batch"
 REFUSED = {

@@ -16,7 +16,6 @@ from torch.utils.flop_counter import FlopCounterMode
 import attention
 from attention import (
     FeedForward,
-    GroupedQueryAttention,
     MultiHeadAttention,
     checks,
 )
@@ -293,7 +292,7 @@ def test_a_key_is_removed_as_by_a_mask():
 def test_the_right_counts_are_those_of_a_layer_with_a_cache():
     for case in step_cost.TASK.cases(Numbers(0)):
         n, d_model, n_heads, d_ff = case.inputs.values()
-        layer = GroupedQueryAttention(d_model, n_heads, n_heads).requires_grad_(False)
+        layer = MultiHeadAttention(d_model, n_heads, n_kv_heads=n_heads).requires_grad_(False)
         feed_forward, cache = FeedForward(d_model, d_ff), layer.new_cache(1, n)
         layer(torch.zeros(1, n - 1, d_model), cache=cache)
         token = torch.zeros(1, 1, d_model)

@@ -5,7 +5,7 @@ import re
 import pytest
 import torch
 
-from attention import GroupedQueryAttention, KeyValueCache, LatentCache
+from attention import KeyValueCache, LatentCache, MultiHeadAttention
 from attention.cost import dense
 from attention.cost.caches import MODELS, cache_bytes
 from attention.cost.decode import decode_step_cost
@@ -41,7 +41,7 @@ def test_the_heads_fill_the_width(name):
     model = MODELS[name]
     assert model.n_heads * model.d_key == D_MODEL[name]
     with torch.device("meta"):
-        layer = GroupedQueryAttention(D_MODEL[name], model.n_heads, model.n_kv_heads)
+        layer = MultiHeadAttention(D_MODEL[name], model.n_heads, n_kv_heads=model.n_kv_heads)
     assert layer.d_key == model.d_key
     count = dense.grouped_query(100, D_MODEL[name], model.n_heads, model.n_kv_heads)
     assert count.cache == 100 * model.numbers

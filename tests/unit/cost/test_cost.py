@@ -8,7 +8,6 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from attention import MultiHeadAttention, causal_mask
-from attention.cached.grouped_query import GroupedQueryAttention
 from attention.cached.key_value_cache import KeyValueCache
 from attention.cached.latent import LatentAttention, LatentCache
 from attention.cached.rolling_cache import RollingCache
@@ -129,8 +128,16 @@ OPTIONS = {"n_buckets": 6, "n_rounds": 3, "chunk_length": 7}
 INDEX = {"top_k": 6, "n_index_heads": 3, "d_index": 5}
 MODULES = {
     "multi-head": (MultiHeadAttention(16, 4), (X,), dense.multi_head(48, 16, 4)),
-    "grouped-query": (GroupedQueryAttention(16, 4, 2), (X,), dense.grouped_query(48, 16, 4, 2)),
-    "multi-query": (GroupedQueryAttention(16, 4, 1), (X,), dense.grouped_query(48, 16, 4, 1)),
+    "grouped-query": (
+        MultiHeadAttention(16, 4, n_kv_heads=2),
+        (X,),
+        dense.grouped_query(48, 16, 4, 2),
+    ),
+    "multi-query": (
+        MultiHeadAttention(16, 4, n_kv_heads=1),
+        (X,),
+        dense.grouped_query(48, 16, 4, 1),
+    ),
     "latent": (LatentAttention(16, 4, 6), (X,), dense.latent(48, 16, 4, 6)),
     "latent, whole": (
         LatentAttention(16, 4, 6, d_rotary=2, d_query_latent=9, d_key=5),

@@ -5,7 +5,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from attention import GroupedQueryAttention, LatentAttention
+from attention import LatentAttention, MultiHeadAttention
 from attention.cost.caches import MODELS, CacheSizes
 from attention.cost.decode import H100, Processor, Work, decode_step_cost
 
@@ -44,7 +44,7 @@ def test_operations_and_bytes_are_those_of_tensors(name):
 @pytest.mark.parametrize("n_kv_heads", [1, 2, 4])
 def test_a_step_of_grouped_query_attention(n_kv_heads):
     """What the module computes beyond its four projections, and what its cache takes."""
-    module = GroupedQueryAttention(16, 4, n_kv_heads).half()
+    module = MultiHeadAttention(16, 4, n_kv_heads=n_kv_heads).half()
     cache = module.new_cache(1, max_length=10)
     row = torch.zeros(1, 1, 16, dtype=torch.float16)
     with torch.no_grad():

@@ -14,7 +14,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attention.arguments import require_size
-from attention.cached.grouped_query import GroupedQueryAttention
 from attention.cached.latent import LatentAttention
 from attention.cost import dense, linear, sparse
 from attention.dot_product import fused_attention
@@ -139,7 +138,7 @@ MECHANISMS = {
         lambda n: dense.multi_head(n, 26, N_HEADS).cache,
     ),
     "grouped-query, 1 key head": Contender(
-        lambda: RecallModel(GroupedQueryAttention(36, N_HEADS, 1, bias=False), causal=True),
+        lambda: RecallModel(MultiHeadAttention(36, N_HEADS, n_kv_heads=1, bias=False), causal=True),
         lambda n: dense.grouped_query(n, 36, N_HEADS, 1).cache,
     ),
     "latent, 8 numbers": Contender(

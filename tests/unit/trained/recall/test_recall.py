@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from attention import (
-    GroupedQueryAttention,
     KeyValueCache,
     LatentAttention,
     Mechanism,
@@ -204,7 +203,8 @@ def test_the_cache_size_is_that_of_a_cache_or_a_state():
         return layer.new_cache(1, LONGEST).nbytes // 4
 
     assert cache_size("softmax", LONGEST) == KeyValueCache(1, 2, LONGEST, 16).nbytes // 4
-    assert cache_size("grouped-query, 1 key head", LONGEST) == held(GroupedQueryAttention(36, 2, 1))
+    grouped = MultiHeadAttention(36, 2, n_kv_heads=1)
+    assert cache_size("grouped-query, 1 key head", LONGEST) == held(grouped)
     assert cache_size("latent, 8 numbers", LONGEST) == held(LatentAttention(36, 2, 8))
     token = torch.ones(1, 2, 1, 16)
     assert cache_size("linear", LONGEST) == linear_attention_step(token, token, token)[1].numel()

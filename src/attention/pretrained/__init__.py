@@ -1,0 +1,5 @@
+"""Published weights on the book's own modules: read and run, or refused by name."""
+
+from attention.pretrained.loading import Pretrained, load
+
+__all__ = ["Pretrained", "load"]
