@@ -49,6 +49,15 @@ def require_n_heads(d_model: int, n_heads: int) -> None:
     require_divides("n_heads", n_heads, "d_model", d_model)
 
 
+def letters_of_bias(bias: bool | str) -> str:
+    """The letters of the projections that add a bias: of all, of none, or those that are named."""
+    if isinstance(bias, str) and set(bias) <= set("qkvo"):
+        return bias
+    if not isinstance(bias, bool):
+        raise ValueError(f'bias must be True, False or letters of "qkvo", got {bias!r}')
+    return "qkvo" if bias else ""
+
+
 def require_number(name: str, number: float) -> None:
     """Require a float or an int."""
     if isinstance(number, bool) or not isinstance(number, (int, float, torch.SymFloat)):
@@ -283,3 +292,8 @@ def require_heads(
     require_same_sequences(query, key, value)
     if mask is not None:
         require_mask(mask, (*query.shape[:-1], key.shape[-2]))
+
+
+def can_be_read(x: Tensor) -> bool:
+    """Whether reading values neither waits for an accelerator nor cuts a compiled graph in two."""
+    return x.is_cpu and x.numel() > 0 and not torch.compiler.is_compiling()

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attention.arguments import (
+    can_be_read,
     require_dropout,
     require_finite,
     require_heads,
@@ -17,6 +18,7 @@ from attention.arguments import (
 from attention.cached.key_value_cache import KeyValueCache
 from attention.cached.rolling_cache import RollingCache
 from attention.masks import with_causal
+from attention.precision import autocast_dtype
 
 
 def scaled_dot_product_attention(
@@ -84,8 +86,14 @@ def attend(
     scale: float | None = None,
 ) -> tuple[Float[Tensor, "*batch query d_value"], Float[Tensor, "*batch query key"]]:
     """`scaled_dot_product_attention` without its argument checks, and with a bias on the scores."""
+    if bias is not None:  # a query from which its bias hides every key sees nothing, as by a mask
+        nothing = bias.amax(dim=-1, keepdim=True) == -torch.inf
+        if not can_be_read(nothing) or nothing.any():
+            mask = ~nothing if mask is None else mask & ~nothing
     scores = scaled_scores(query, key, bias, scale)  # (..., query, key)
     weights = masked_softmax(scores, mask)
+    if value.dtype is torch.float16 and autocast_dtype(value) is None:
+        weights = weights.to(value.dtype)
     weights = F.dropout(weights, dropout)  # with dropout 0, the weights themselves
     return weights @ value, weights
 
@@ -96,11 +104,17 @@ def scaled_scores(
     bias: Float[Tensor, "heads query key"] | None = None,
     scale: float | None = None,
 ) -> Float[Tensor, "*batch query key"]:
-    """query · keyᵀ / √d_key, and the bias: what softmax gets, before the mask."""
+    """query · keyᵀ / √d_key, and the bias: what softmax gets, before the mask.
+
+    For float16, which ends at 65,504, they are float32, as inside a fused kernel.
+    """
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
-    # Scaling the queries scales every score. It takes d_key products per query instead of one per
-    # key, and no score grows too large for float16 on the way.
-    scores = (query * scale) @ key.transpose(-2, -1)
+    # Scaling the queries scales every score, by d_key products per query instead of one per key.
+    if query.dtype is torch.float16 or autocast_dtype(query) is torch.float16:
+        with torch.autocast(query.device.type, enabled=False):
+            scores = (query.float() * scale) @ key.float().transpose(-2, -1)
+    else:
+        scores = (query * scale) @ key.transpose(-2, -1)
     return scores if bias is None else scores + bias.to(scores.dtype)
 
 
@@ -214,25 +228,30 @@ def attend_in_groups(
     Float[Tensor, "batch heads query d_value"], Float[Tensor, "batch heads query key"] | None
 ]:
     """`grouped_attention` without its argument checks, and with a bias on the scores."""
-    rows, n_kv_heads = query.shape[:-1], key.shape[1]
-    if rows[2] == 1:  # the last query sees every key
+    batch, n_heads, n_queries, _ = query.shape
+    n_kv_heads, n_keys = key.shape[1:3]
+    if n_queries == 1:  # the last query sees every key
         causal = False
-    if rows[1] != n_kv_heads:
-        extra = mask is not None or bias is not None
-        if causal and not extra and not need_weights and rows[2] == key.shape[-2]:
-            # Each query head stands for itself here: torch can skip what lies in its future.
-            return F.scaled_dot_product_attention(
-                query, key, value, dropout_p=dropout, is_causal=True, enable_gqa=True
-            ), None
-        if causal:
-            mask, causal = with_causal(mask, query, key), False
-        query, mask, bias = in_groups(query, n_kv_heads, mask, bias)
-    if not need_weights:
-        output = attend_fused(query, key, value, mask, bias=bias, dropout=dropout, causal=causal)
-        return output.reshape(*rows, value.shape[-1]), None
+    if n_heads == n_kv_heads:
+        if not need_weights:
+            options = {"bias": bias, "dropout": dropout, "causal": causal}
+            return attend_fused(query, key, value, mask, **options), None
+        mask = with_causal(mask, query, key) if causal else mask
+        return attend(query, key, value, mask, bias=bias, dropout=dropout)
+    extra = mask is not None or bias is not None
+    if causal and n_queries == n_keys and not (extra or need_weights):
+        # Each query head stands for itself here: torch can skip what lies in its future.
+        return F.scaled_dot_product_attention(
+            query, key, value, dropout_p=dropout, is_causal=True, enable_gqa=True
+        ), None
     mask = with_causal(mask, query, key) if causal else mask
+    query, mask, bias = in_groups(query, n_kv_heads, mask, bias)
+    rows = (batch, n_heads, n_queries)
+    if not need_weights:
+        output = attend_fused(query, key, value, mask, bias=bias, dropout=dropout)
+        return output.reshape(*rows, value.shape[-1]), None
     output, weights = attend(query, key, value, mask, bias=bias, dropout=dropout)
-    return output.reshape(*rows, value.shape[-1]), weights.reshape(*rows, key.shape[-2])
+    return output.reshape(*rows, value.shape[-1]), weights.reshape(*rows, n_keys)
 
 
 def in_groups(
@@ -362,6 +381,10 @@ class DotProduct(nn.Module):
                 "as they stand; take a KeyValueCache, or Rotary, which turns each key once"
             )
         dropout = self.dropout if self.training else 0.0
+        options = {"dropout": dropout, "causal": causal, "need_weights": need_weights}
+        if self.bias is None:
+            q, k, v = self.keep(q, k, v, cache)
+            return attend_in_groups(q, k, v, mask, **options)
         kept = 0 if cache is None else cache.length
         n_queries, n_keys = q.shape[-2], kept + k.shape[-2]
         by_distance = getattr(self.bias, "by_distance", None)
@@ -374,7 +397,6 @@ class DotProduct(nn.Module):
             return attend_by_distance(q, k, v, bias, dropout=dropout, causal=causal), None
         bias = self.biases(q, n_keys)
         q, k, v = self.keep(q, k, v, cache)
-        options = {"dropout": dropout, "causal": causal, "need_weights": need_weights}
         return attend_in_groups(q, k, v, mask, bias=bias, **options)
 
     def scores(

@@ -7,6 +7,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from attention.arguments import (
+    letters_of_bias,
     require_divides,
     require_n_heads,
     require_sequences,
@@ -14,9 +15,10 @@ from attention.arguments import (
     require_size,
 )
 from attention.cached.key_value_cache import KeyValueCache
-from attention.cached.rolling_cache import RollingCache, require_cache
+from attention.cached.rolling_cache import RollingCache, require_cache, require_keeps
 from attention.dot_product import DotProduct
 from attention.heads import merge, split
+from attention.precision import autocast_dtype
 
 
 class MultiHeadAttention(nn.Module):
@@ -73,7 +75,7 @@ class MultiHeadAttention(nn.Module):
         require_size("d_model", d_model)
         require_size("d_key", d_key)
         require_divides("n_kv_heads", n_kv_heads, "n_heads", n_heads)
-        with_bias = letters_of(bias)
+        with_bias = letters_of_bias(bias)
         if attend is not None and dropout:
             raise ValueError(f"give dropout={dropout} to attend, as in DotProduct({dropout})")
         self.d_model, self.n_heads, self.n_kv_heads = d_model, n_heads, n_kv_heads
@@ -125,10 +127,12 @@ class MultiHeadAttention(nn.Module):
                 `KeyValueCache.append`. A call that is refused leaves the cache as it was.
             TypeError: a tensor holds integers, or the mask is not boolean.
         """
-        require_cache(cache, self.attend, key, value, mask)
+        kept = 0
+        if cache is not None:
+            require_cache(cache, self.attend, key, value, mask)
+            kept = cache.length
         key = query if key is None else key
         value = key if value is None else value
-        kept = 0 if cache is None else cache.length
         require_sequences(self, query, key, value, mask, kept)
 
         q = split(self.w_q(query), self.n_heads)  # (batch, heads, query, d_key)
@@ -145,12 +149,13 @@ class MultiHeadAttention(nn.Module):
         """Make an empty cache for this layer, with its heads, width, dtype and device.
 
         Under autocast it has the dtype that autocast gives to the keys and values.
+
+        Raises:
+            ValueError: what attends takes no cache.
         """
-        device, dtype = self.w_k.weight.device, self.w_k.weight.dtype
-        if torch.is_autocast_enabled(device.type):
-            dtype = torch.get_autocast_dtype(device.type)
-        sizes = (batch, self.n_kv_heads, max_length, self.d_key)
-        return KeyValueCache(*sizes, dtype=dtype, device=device)
+        require_keeps(self.attend)
+        w, sizes = self.w_k.weight, (batch, self.n_kv_heads, max_length, self.d_key)
+        return KeyValueCache(*sizes, dtype=autocast_dtype(w) or w.dtype, device=w.device)
 
     @classmethod
     def from_torch(cls, module: nn.MultiheadAttention) -> "MultiHeadAttention":
@@ -200,12 +205,3 @@ class MultiHeadAttention(nn.Module):
     def extra_repr(self) -> str:
         shared = f", n_kv_heads={self.n_kv_heads}" if self.n_kv_heads != self.n_heads else ""
         return f"d_model={self.d_model}, n_heads={self.n_heads}{shared}"
-
-
-def letters_of(bias: bool | str) -> str:
-    """The letters of the projections that add a bias."""
-    if isinstance(bias, str) and set(bias) <= set("qkvo"):
-        return bias
-    if not isinstance(bias, bool):
-        raise ValueError(f'bias must be True, False or letters of "qkvo", got {bias!r}')
-    return "qkvo" if bias else ""

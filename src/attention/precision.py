@@ -28,6 +28,13 @@ def summed_in_float32(attend: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return attend_in_float32
 
 
+def autocast_dtype(x: Tensor) -> torch.dtype | None:
+    """What autocast makes of products of x; None where it is off, as it is on the meta device."""
+    device = x.device.type
+    on = device != "meta" and torch.is_autocast_enabled(device)
+    return torch.get_autocast_dtype(device) if on else None
+
+
 def to_float32(x: Tensor) -> Tensor:
     """Return x, in float32 if it is of half precision."""
     return x.float() if x.dtype in HALF else x

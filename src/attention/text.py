@@ -1,6 +1,7 @@
 """From text to token ids (chapter 1)."""
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 
 import torch
@@ -16,6 +17,8 @@ TOKEN = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
 def tokenize(text: str) -> list[str]:
     """Lower-case ``text`` and split it into words; each punctuation mark is a token of its own.
 
+    A letter and its accent are one, however they are stored (Unicode's form NFC).
+
     Source:
         This book's own rule; models in use learn theirs from data.
 
@@ -26,7 +29,7 @@ def tokenize(text: str) -> list[str]:
     """
     if not isinstance(text, str):
         raise TypeError(f"text must be a str, got {type(text).__name__}")
-    return TOKEN.findall(text.lower())
+    return TOKEN.findall(unicodedata.normalize("NFC", text.lower()))
 
 
 class Vocabulary:

@@ -422,6 +422,8 @@ def test_sentences_typed_without_a_network(visit, site):
         v.page.context.set_offline(True)
         for text in OWN_SENTENCES:
             assert shown_answers(write(v, text)) == torch_answers(text), text
+        same = [write(v, f"the caf{e} saw the dog").inner_text() for e in ("é", "e\u0301")]
+        assert same[0] == same[1]  # a letter that comes with its accent, and one that comes apart
         v.assert_no_trouble()
 
 

@@ -11,12 +11,19 @@ import torch
 from torch import nn
 
 from attention import (
+    DotProduct,
     LocalAttention,
+    MultiHeadAttention,
+    QKNorm,
+    QKSequential,
+    Rotary,
     SinusoidalPositionalEncoding,
     elu_plus_one,
+    fused_attention,
     linear_attention,
     linear_attention_step,
     performer_attention,
+    scaled_dot_product_attention,
     strided_attention,
 )
 from tests.unit.cases import ULPS, ULPS_OF_GRADIENTS, assert_close
@@ -156,8 +163,6 @@ def test_the_gradients_of_a_causal_performer_are_finite():
 
 
 def test_a_cache_made_under_autocast_takes_its_keys():
-    from attention import MultiHeadAttention
-
     module, x = MultiHeadAttention(8, 2, n_kv_heads=1), torch.randn(1, 3, 8)
     with torch.autocast("cpu", dtype=torch.bfloat16), torch.no_grad():
         cache = module.new_cache(1, max_length=3)
@@ -177,3 +182,56 @@ def test_layers_of_another_library_stay_as_they_are():
         output, _ = module(*MODULES["Encoder"].inputs(N))
     assert output.dtype == torch.float32
     assert isinstance(module.norm, nn.LayerNorm)
+
+
+LONG = 256.0  # a score of 65,536 and more is beyond float16
+BEYOND = {  # query, keys, which of them may be seen
+    "one key": ([LONG], [LONG], [True]),
+    "a masked key has the larger score": ([LONG], [-LONG, 0.0], [True, False]),
+    "two keys": ([LONG], [LONG, LONG], [True, True]),
+}
+
+
+@pytest.mark.parametrize("autocast", [False, True])
+@pytest.mark.parametrize("name", BEYOND)
+def test_scores_beyond_float16_are_weighed(name, autocast):
+    q, keys, seen = BEYOND[name]
+    dtype = torch.float32 if autocast else torch.float16
+    query = torch.tensor(q, dtype=dtype)[None, None, :, None]
+    key = torch.tensor(keys, dtype=dtype)[None, None, :, None]
+    value = 3.0 + torch.arange(len(keys), dtype=dtype)[None, None, :, None]
+    mask, wide = torch.tensor([seen]), [x.double() for x in (query, key, value)]
+    expected, weights = scaled_dot_product_attention(*wide, mask)
+    with torch.autocast("cpu", dtype=torch.float16, enabled=autocast):
+        output, found = scaled_dot_product_attention(query, key, value, mask)
+        fused = fused_attention(query, key, value, mask)
+        attention = DotProduct()(query, key, value, mask)[0]
+    for x in (output, fused, attention):
+        torch.testing.assert_close(x.double(), expected, atol=1e-3, rtol=1e-3)
+    torch.testing.assert_close(found.double(), weights, atol=1e-3, rtol=1e-3)
+
+
+SUMS = {"decayed_linear_attention", "gated_delta_rule"}  # of no weights: as large as the queries
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS.keys() - SUMS))
+def test_long_queries_and_keys_give_numbers(name):
+    """In self-attention a long query meets itself, and every mechanism has to weigh it."""
+    x = heads(N, torch.float16)[0].detach().sign() * LONG
+    value = heads(N, torch.float16)[2].detach()
+    assert FUNCTIONS[name].call(x, x, value).isfinite().all()
+
+
+@pytest.mark.parametrize("kind", ["latent", "normed queries and keys"])
+def test_norms_in_float32_leave_a_cache_its_dtype(monkeypatch, kind):
+    """On accelerators autocast norms in float32 since torch 2.12; on a CPU it does not yet."""
+    normed = nn.RMSNorm.forward
+    monkeypatch.setattr(nn.RMSNorm, "forward", lambda self, x: normed(self, x.float()))
+    module, x = MODULES["LatentAttention, whole"].make(), torch.randn(1, 4, HEADS * D_KEY)
+    if kind != "latent":
+        attend = DotProduct(transform=QKSequential(QKNorm(D_KEY), Rotary(D_KEY)))
+        module = MultiHeadAttention(HEADS * D_KEY, HEADS, n_kv_heads=2, attend=attend)
+    with torch.autocast("cpu", dtype=torch.bfloat16), torch.no_grad():
+        cache = module.new_cache(1, max_length=4)
+        steps = [module(token, cache=cache)[0] for token in x.split(1, dim=1)]
+        assert_close(torch.cat(steps, 1), module(x, causal=True)[0], ulps=16)

@@ -11,6 +11,7 @@ from torch import nn
 import attention
 from attention import (
     DecoderLayer,
+    DecoderOnly,
     DotProduct,
     EncoderLayer,
     HeadGate,
@@ -112,7 +113,11 @@ def is_self_attention(name):
     return {"mask", "causal", "need_weights"} <= set(parameters)
 
 
-EVERY_WAY = [*FUNCTIONS, *filter(is_self_attention, MODULES)]
+LAYERS = {"EncoderLayer"}  # called alike, and what the others stand in
+EVERY_WAY = [
+    *FUNCTIONS,
+    *(name for name in filter(is_self_attention, MODULES) if name not in LAYERS),
+]
 
 
 @pytest.mark.parametrize("name", EVERY_WAY)
@@ -152,6 +157,49 @@ def test_in_the_layers_of_a_transformer(name):
     assert not torch.isclose(after[:, 7:], before[:, 7:]).all()
 
 
+def language_model(name):
+    """A decoder-only model in which it attends: by one line, with two KV heads where it can."""
+    torch.manual_seed(0)
+    sizes = {"vocab_size": 9, "d_model": D_MODEL, "n_heads": HEADS, "d_ff": 16, "n_layers": 2}
+    if name in FUNCTIONS:
+        function, hides = FUNCTIONS[name].call, FUNCTIONS[name].causal
+        return DecoderOnly(
+            **sizes, n_kv_heads=2, attend=lambda: Mechanism(function, hides_future=hides)
+        )
+    model = DecoderOnly(**sizes)
+    for layer in model.layers:
+        layer.self_attention = MODULES[name].make()
+    return model
+
+
+# What keeps keys or rows of them, so that a text goes on without being read again.
+KEEP = {"MultiHeadAttention", "LatentAttention"}
+
+
+@pytest.mark.parametrize("name", EVERY_WAY)
+def test_in_a_language_model(name):
+    """It reads a text, hides the future, and writes with a cache, or says that it keeps none."""
+    _, hides_the_future = by_name(name)
+    model, ids = language_model(name).double().eval(), torch.arange(2 * N).view(2, N) % 9
+    if not hides_the_future:
+        with pytest.raises(ValueError, match=r"^causal=True asks for a hidden future, and "):
+            model(ids)
+        return
+    logits, _ = model(ids)
+    other = ids.clone()
+    other[:, 7:] = (other[:, 7:] + 1) % 9
+    changed, _ = model(other)
+    assert_close(changed[:, :7], logits[:, :7])
+    assert not torch.isclose(changed[:, 7:], logits[:, 7:]).all()
+    takes = name.split(",")[0] in KEEP
+    if not takes:
+        with pytest.raises(ValueError, match=r" takes no cache of keys and values; call without "):
+            next(model.generate(ids, 2))
+        return
+    written = next(model.generate(ids, 2))
+    assert torch.equal(written, logits[:, -1].argmax(-1))
+
+
 def test_every_module_that_attends_is_tried_in_a_layer():
     """So that one that is added is a row of MODULES too."""
     tried = {type(part).__name__ for name in EVERY_WAY for part in by_name(name)[0].modules()}
@@ -164,7 +212,7 @@ def test_every_module_that_attends_is_tried_in_a_layer():
         and {"mask", "causal"} <= set(inspect.signature(each.forward).parameters)
     }
     assert {"DotProduct", "Performer", "LatentAttention"} <= attend
-    assert attend - tried == {"HeadGate"}  # around another: test_multihead_attend.py
+    assert attend - tried == {"HeadGate"} | LAYERS  # around another: test_multihead_attend.py
 
 
 REFUSED = {

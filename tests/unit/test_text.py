@@ -12,6 +12,7 @@ from attention import SENTENCES, Vocabulary, tokenize
         ("Don't stop, well-fed cat!", ["don't", "stop", ",", "well-fed", "cat", "!"]),
         ("«Où est-il?» 3.5", ["«", "où", "est-il", "?", "»", "3", ".", "5"]),
         ("a <pad> b", ["a", "<", "pad", ">", "b"]),  # no text can smuggle in a special token
+        ("Cafe\u0301s, Cafés", ["cafés", ",", "cafés"]),  # an accent of its own, and not
         ("", []),
     ],
 )

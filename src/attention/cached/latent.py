@@ -45,6 +45,7 @@ from attention.arguments import (
 from attention.dot_product import attend_in_groups
 from attention.heads import merge, split
 from attention.positions.rotary import Rotary
+from attention.precision import autocast_dtype
 
 
 class LatentCache:
@@ -303,9 +304,12 @@ class LatentAttention(nn.Module):
             n_keys = kept + query.shape[1]
             require_mask(mask, (query.shape[0], self.n_heads, query.shape[1], n_keys))
 
-        latent_query = self.q_norm(self.w_q_down(query))  # the tokens themselves without a width
+        latent_query = self.w_q_down(query)  # the tokens themselves without a width
+        # Where autocast norms in float32, all rows are still of one dtype.
+        latent_query = self.q_norm(latent_query).to(latent_query.dtype)
         q = split(self.w_q(latent_query), self.n_heads)  # (batch, heads, query, d_key)
-        row = latent = self.norm(self.w_down(query))  # (batch, query, d_latent)
+        latent = self.w_down(query)  # (batch, query, d_latent)
+        row = latent = self.norm(latent).to(latent.dtype)
         if self.d_rotary:
             q_rotary = split(self.w_q_rotary(latent_query), self.n_heads)
             q_rotary = self.rotary.turn_from(q_rotary, kept)  # (batch, heads, query, d_rotary)
@@ -345,12 +349,9 @@ class LatentAttention(nn.Module):
 
         Under autocast it has the dtype that autocast gives to the latent rows.
         """
-        device, dtype = self.w_down.weight.device, self.w_down.weight.dtype
-        if torch.is_autocast_enabled(device.type):
-            dtype = torch.get_autocast_dtype(device.type)
-        return LatentCache(
-            batch, max_length, self.d_latent, d_rotary=self.d_rotary, dtype=dtype, device=device
-        )
+        w = self.w_down.weight
+        options = {"dtype": autocast_dtype(w) or w.dtype, "device": w.device}
+        return LatentCache(batch, max_length, self.d_latent, d_rotary=self.d_rotary, **options)
 
     @classmethod
     def from_deepseek(

@@ -140,15 +140,13 @@ class RollingCache:
 
 
 def require_cache(
-    cache: KeyValueCache | RollingCache | None,
+    cache: KeyValueCache | RollingCache,
     attend: nn.Module,
     key: Tensor | None,
     value: Tensor | None,
     mask: Tensor | None,
 ) -> None:
-    """Require a cache that `attend` can take beside these arguments of a layer, or none."""
-    if cache is None:
-        return
+    """Require a cache that `attend` can take beside these arguments of a layer."""
     if not isinstance(cache, KeyValueCache | RollingCache):
         raise TypeError(
             "cache must be a KeyValueCache, a RollingCache or None, got "

@@ -14,7 +14,7 @@ export const UNK_ID = 1; // and <pad> is 0
 const TOKEN = /[\p{L}\p{N}_]+(?:['’-][\p{L}\p{N}_]+)*|[^\p{L}\p{N}_\s]/gu;
 
 export function tokenize(text) {
-  return text.toLowerCase().match(TOKEN) ?? [];
+  return text.toLowerCase().normalize("NFC").match(TOKEN) ?? [];
 }
 
 export function sinusoidalPositions(length, dModel) {

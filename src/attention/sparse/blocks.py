@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from attention.arguments import require_heads, require_padding_mask
+from attention.arguments import can_be_read, require_heads, require_padding_mask
 from attention.dot_product import attend_fused
 
 
@@ -31,11 +31,6 @@ def require_self_attention(
         )
     if mask is not None:
         require_padding_mask(mask, (*query.shape[:-1], key.shape[-2]), mechanism)
-
-
-def can_be_read(x: Tensor) -> bool:
-    """Whether reading values neither waits for an accelerator nor cuts a compiled graph in two."""
-    return x.is_cpu and x.numel() > 0 and not torch.compiler.is_compiling()
 
 
 def require_positions(name: str, positions: Tensor, seq: int, way_out: str) -> None:

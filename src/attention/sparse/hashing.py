@@ -30,6 +30,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attention.arguments import (
+    can_be_read,
     require_dtype,
     require_dtype_of,
     require_n_heads,
@@ -40,7 +41,6 @@ from attention.arguments import (
 )
 from attention.heads import merge, split
 from attention.precision import summed_in_float32
-from attention.sparse.blocks import can_be_read
 
 NOWHERE = -2  # the address of a key that no query sees
 MOST_ROUNDS = 255  # those in which a query sees a key are counted in a byte
@@ -149,10 +149,13 @@ def lsh_attention(
         value: (batch, heads, seq, d_value).
         buckets: (batch, heads, rounds, seq), numbers from 0 on.
         mask: boolean, True = may attend, the same for all queries: (batch, 1, 1, seq), as
-            `padding_mask` makes it. A token that sees nothing, not itself either, gets output 0.
+            `padding_mask` makes it. A hidden token is sorted behind all others, so that no output
+            of theirs depends on it. A token that sees nothing, not itself either, gets output 0.
         chunk_length: twice the mean size of a bucket in the paper. A token does not see those of
             its bucket that lie outside both chunks.
-        causal: whether the tokens after a token are hidden from it.
+        causal: whether the tokens after a token are hidden from it. Their contents reach it in no
+            way. But all tokens are sorted together, as in the authors' code, so that the buckets of
+            later ones move the edges of the chunks, and with them which earlier ones it sees.
 
     Returns:
         The output, one vector for each token.
@@ -206,7 +209,10 @@ def attend_in_buckets(
     """`lsh_attention` without its argument checks."""
     batch, heads, rounds, seq = buckets.shape
     chunk_length = min(chunk_length, seq)
-    order = buckets.argsort(dim=-1, stable=True)  # in each round a permutation of the tokens
+    sorted_by = buckets  # hidden tokens come last, so that they take no place among the others
+    if mask is not None:
+        sorted_by = buckets.masked_fill(~mask, torch.iinfo(buckets.dtype).max)
+    order = sorted_by.argsort(dim=-1, stable=True)  # in each round a permutation of the tokens
     rank = order.argsort(dim=-1)  # and its inverse
     # One number for bucket and chunk: token i sees token j where address i - address j is 0 or 1.
     address = buckets.long() * (seq // chunk_length + 3) + rank // chunk_length

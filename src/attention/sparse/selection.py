@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attention.arguments import (
+    can_be_read,
     require_dtype,
     require_dtype_of,
     require_heads,
@@ -35,7 +36,6 @@ from attention.arguments import (
 from attention.dot_product import attend_fused
 from attention.heads import merge, split
 from attention.sparse.blocks import (
-    can_be_read,
     how_many_at_once,
     require_self_attention,
 )

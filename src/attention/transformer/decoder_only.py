@@ -25,12 +25,9 @@ from attention.arguments import (
     require_token_ids,
     require_vectors,
 )
-from attention.cached.key_value_cache import KeyValueCache
-from attention.cached.rolling_cache import RollingCache
+from attention.cached.rolling_cache import require_keeps
 from attention.embedding import TokenEmbedding
-from attention.transformer.encoder import EncoderLayer
-
-Caches = list[KeyValueCache | RollingCache]
+from attention.transformer.encoder import Cache, EncoderLayer
 
 
 class DecoderOnly(nn.Module):
@@ -112,9 +109,11 @@ class DecoderOnly(nn.Module):
         token_ids: Int[Tensor, "batch seq"],
         mask: Bool[Tensor, "..."] | None = None,
         *,
-        cache: Caches | None = None,
+        cache: list[Cache] | None = None,
         need_weights: bool = True,
-    ) -> tuple[Float[Tensor, "batch seq vocab"], list[Float[Tensor, "batch heads seq _"]] | None]:
+    ) -> tuple[
+        Float[Tensor, "batch seq vocab"], list[Float[Tensor, "batch heads seq _"] | None] | None
+    ]:
         """The logits of the token that follows each token, and each layer's weights.
 
         Args:
@@ -139,9 +138,11 @@ class DecoderOnly(nn.Module):
         token_ids: Int[Tensor, "batch seq"],
         mask: Bool[Tensor, "..."] | None = None,
         *,
-        cache: Caches | None = None,
+        cache: list[Cache] | None = None,
         need_weights: bool = True,
-    ) -> tuple[Float[Tensor, "batch seq d_model"], list[Float[Tensor, "batch heads seq _"]] | None]:
+    ) -> tuple[
+        Float[Tensor, "batch seq d_model"], list[Float[Tensor, "batch heads seq _"] | None] | None
+    ]:
         """What `forward` does, up to the head: (batch, seq, d_model), and the weights.
 
         A row for each token of the vocabulary is most of the work of a prompt, and to go on writing
@@ -162,7 +163,7 @@ class DecoderOnly(nn.Module):
             weights.append(layer_weights)
         return self.norm(x), weights if need_weights else None
 
-    def require_cache_for_each_layer(self, cache: Caches) -> None:
+    def require_cache_for_each_layer(self, cache: list[Cache]) -> None:
         count = len(cache) if isinstance(cache, list) and None not in cache else None
         if count != len(self.layers):
             got = type(cache).__name__ if count is None else count
@@ -181,8 +182,14 @@ class DecoderOnly(nn.Module):
         require_dtype_of(self, x=x)
         return F.linear(x, self.embedding.table.weight) if self.head is None else self.head(x)
 
-    def new_cache(self, batch: int, max_length: int) -> Caches:
-        """Make an empty cache for each layer, as `MultiHeadAttention.new_cache` does."""
+    def new_cache(self, batch: int, max_length: int) -> list[Cache]:
+        """Make an empty cache for each layer, as `MultiHeadAttention.new_cache` does.
+
+        Raises:
+            ValueError: a layer's self-attention keeps nothing; read the whole text at every step.
+        """
+        for layer in self.layers:
+            require_keeps(layer.self_attention)
         return [layer.self_attention.new_cache(batch, max_length) for layer in self.layers]
 
     def generate(

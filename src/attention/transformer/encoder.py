@@ -25,10 +25,13 @@ from attention.arguments import (
     require_vectors,
 )
 from attention.cached.key_value_cache import KeyValueCache
+from attention.cached.latent import LatentCache
 from attention.cached.rolling_cache import RollingCache
 from attention.multihead import MultiHeadAttention
 from attention.transformer.feed_forward import FeedForward
 from attention.transformer.residual import ResidualLayer
+
+Cache = KeyValueCache | RollingCache | LatentCache
 
 
 class EncoderLayer(ResidualLayer):
@@ -101,7 +104,7 @@ class EncoderLayer(ResidualLayer):
         mask: Bool[Tensor, "..."] | None = None,
         *,
         causal: bool = False,
-        cache: KeyValueCache | RollingCache | None = None,
+        cache: Cache | None = None,
         need_weights: bool = True,
     ) -> tuple[Float[Tensor, "batch seq d_model"], Float[Tensor, "batch heads seq _"] | None]:
         """Pass the tokens through both sublayers.

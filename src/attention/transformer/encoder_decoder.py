@@ -32,6 +32,9 @@ class TransformerOutput(NamedTuple):
 class EncoderDecoder(nn.Module):
     """Embeddings, positional encoding, encoder, decoder, and a linear layer to the logits.
 
+    Pad on the right, as `Vocabulary.encode_batch` does: positions are counted from the left, and a
+    sentence behind padding would stand at other places than alone.
+
     Modules by name: `source_embedding`, `target_embedding`, `positional_encoding`, ``encoder``,
     ``decoder``, `to_logits`. The paper shares one matrix between both embeddings and `to_logits`.
     Here each has its own, since the two vocabularies may differ.

@@ -79,7 +79,8 @@ class QKNorm(nn.Module):
         require_vectors("k", k, "batch heads key d_key", last=self.d_key)
         require_size("first", first, least=0)
         require_dtype_of(self, q=q, k=k)
-        return self.q_norm(q), self.k_norm(k)
+        # Where autocast norms in float32, a cache still gets keys of the dtype of its values.
+        return self.q_norm(q).to(q.dtype), self.k_norm(k).to(k.dtype)
 
 
 class QKSequential(nn.Sequential):

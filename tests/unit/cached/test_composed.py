@@ -208,3 +208,25 @@ def test_a_transform_that_fails_leaves_the_cache_as_it_was():
     with pytest.raises(ValueError, match="the q of transform"):
         module(X, cache=cache)
     assert cache.length == 0
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("n_kv_heads", [2, 4])
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_a_bias_that_hides_every_key_gives_0(need_weights, n_kv_heads, masked):
+    """As a mask does, with weights and without, and with gradients that are numbers."""
+
+    class Hides(nn.Module):
+        def forward(self, n_queries, n_keys):
+            bias = torch.zeros(HEADS, n_queries, n_keys)
+            bias[1, 2], bias[3, 0], bias[:, :, 1] = -torch.inf, -torch.inf, -torch.inf
+            return bias
+
+    module, x = layer(lambda: DotProduct(bias=Hides()), n_kv_heads), tokens(5).requires_grad_()
+    mask = torch.ones(2, 1, 1, 5, dtype=torch.bool) if masked else None
+    seen = Hides()(5, 5) == 0
+    expected = layer(DotProduct, n_kv_heads)(x, mask=seen[None])[0]
+    output, weights = module(x, mask=mask, need_weights=need_weights)
+    assert_close(output, expected)
+    assert_gradients_close(output, expected, [x])
+    assert weights is None or not weights[:, 1, 2].any()

@@ -91,12 +91,15 @@ def test_angles_kept_in_inference_serve_training(monkeypatch):
     assert len(torch.autograd.grad(sum(x.sum() for x in ours), leaves)) == 2
 
 
-@pytest.mark.parametrize("lies", ["at an odd place", "by columns", "by positions"])
+@pytest.mark.parametrize("lies", ["at an odd place", "one token", "by columns", "by positions"])
 def test_components_lie_in_memory_as_they_like(lies):
     """Pairs are looked at as complex numbers; where they do not lie so, they are copied."""
     x = torch.randn(2, 3, 5, 8, dtype=torch.float64)
+    if lies == "one token":  # of packed rows, with nothing between: contiguous, and still odd
+        x = torch.randn(1, 1, 1, 8, dtype=torch.float64)
     same = {
         "at an odd place": F.pad(x, (1, 0))[..., 1:],
+        "one token": F.pad(x.flatten(), (1, 0))[1:].view(x.shape),
         "by columns": x.mT.contiguous().mT,
         "by positions": x.transpose(1, 2).contiguous().transpose(1, 2),
     }[lies]

@@ -43,15 +43,20 @@ def test_buckets_hold_the_products_of_one_round_at_a_time():
     assert peak[4] < peak[1] + products / 2
 
 
-def seen(buckets, chunk_length):
-    """(batch, heads, query, key): which tokens a token sees, counted token by token."""
+def seen(buckets, chunk_length, hidden=None):
+    """(batch, heads, query, key): which tokens a token sees, counted token by token.
+
+    hidden: (batch, seq), which tokens are sorted behind all others.
+    """
     batch, heads, rounds, seq = buckets.shape
+    hidden = torch.zeros(batch, seq) if hidden is None else hidden
     mask = torch.zeros(batch, heads, seq, seq, dtype=torch.bool)
     for b in range(batch):
         for h in range(heads):
             for r in range(rounds):
                 bucket = buckets[b, h, r].tolist()
-                order = sorted(range(seq), key=lambda i: (bucket[i], i))
+                last = hidden[b].tolist()
+                order = sorted(range(seq), key=lambda i: (last[i], bucket[i], i))
                 chunk = {i: rank // chunk_length for rank, i in enumerate(order)}
                 for i in range(seq):
                     for j in range(seq):
@@ -94,7 +99,7 @@ def test_equals_full_attention_over_all_that_the_rounds_show(sizes, causal, padd
     mask = torch.rand(batch, 1, 1, seq, generator=rng) < 0.7 if padding else None
     before = [x.detach().clone() for x in (query, value, buckets)]
     output = lsh_attention(query, value, buckets, mask, chunk_length=chunk_length, causal=causal)
-    may = seen(buckets, chunk_length)
+    may = seen(buckets, chunk_length, None if mask is None else ~mask[:, 0, 0])
     expected = dense(query, value, may, causal=causal, mask=mask)
     assert_close(output, expected)
     assert_gradients_close(output, expected, [query, value], ulps=ULPS_OF_GRADIENTS)
@@ -121,7 +126,7 @@ def test_half_precision_under_a_mask(dtype):
     mask = (torch.arange(21) < 17)[None, None, None]
     output = lsh_attention(query, value, buckets, mask, chunk_length=8, causal=True)
     wide = [x.detach().double() for x in (query, value)]
-    expected = dense(*wide, seen(buckets, 8), causal=True, mask=mask)
+    expected = dense(*wide, seen(buckets, 8, ~mask[0, 0]), causal=True, mask=mask)
     atol = 1.5 * torch.finfo(dtype).eps * (wide[0].norm(dim=-1).max() * wide[1].abs().max()).item()
     torch.testing.assert_close(output.double(), expected, rtol=0, atol=atol)
     assert all(gradient.isfinite().all() for gradient in gradients([output], [query, value]))
@@ -142,6 +147,28 @@ def test_memory_grows_with_neither_the_pairs_of_tokens_nor_the_rounds():
     with LargestTensor() as memory:
         lsh_attention(query, value, buckets, chunk_length=16).sum().backward()
     assert memory.numel <= 2 * 16 * seq
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("chunk_length", [2, 3, 4])
+def test_padding_changes_no_output(causal, chunk_length):
+    """Wherever it stands, and whatever it holds: as if it were not there, in every chunk."""
+    rng = torch.Generator().manual_seed(0)
+    query, value = query_and_value(1, 2, 7)
+    buckets = torch.randint(0, 3, (1, 2, 2, 7), generator=rng)
+    expected = lsh_attention(query, value, buckets, chunk_length=chunk_length, causal=causal)
+    kept = torch.tensor([1, 2, 3, 5, 6, 8, 9])
+    mask = torch.zeros(1, 1, 1, 11, dtype=torch.bool)
+    mask[..., kept] = True
+    longer = [
+        torch.randn(1, 2, 11, x.shape[-1], dtype=x.dtype, generator=rng) for x in (query, value)
+    ]
+    padded = torch.randint(0, 3, (1, 2, 2, 11), generator=rng)
+    for x, part in zip(longer, (query, value), strict=True):
+        x[:, :, kept] = part.detach()
+    padded[..., kept] = buckets
+    output = lsh_attention(*longer, padded, mask, chunk_length=chunk_length, causal=causal)
+    assert_close(output[:, :, kept], expected)
 
 
 def a_module(**options):

@@ -287,6 +287,15 @@ def test_a_padding_row_of_a_tied_table_may_move():
     assert_close(model(hidden, mask)[0][:, :N], expected)
 
 
+def test_shapes_are_those_of_the_meta_device():
+    """Where no number is computed, as a model of gigabytes is counted."""
+    with torch.device("meta"), torch.no_grad():
+        model = qwen3()
+        cache = model.new_cache(2, N)
+        logits, weights = model(torch.zeros(2, N, dtype=torch.int64), cache=cache)
+    assert logits.shape == (2, N, VOCAB) and weights[0].shape == (2, HEADS, N, N)
+
+
 IDS = ids()
 REFUSED = {
     "drawing of the likeliest": (
