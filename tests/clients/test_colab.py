@@ -226,7 +226,7 @@ def test_a_chapter_runs_from_the_published_notebook_alone(place, record_property
     assert place.packages() == installed
 
 
-@pytest.mark.one_in(8)
+@pytest.mark.one_in(12)
 @pytest.mark.parametrize("path", [p for p in chapters() if p != ALONE], ids=lambda path: path.stem)
 def test_every_other_chapter_needs_no_more_than_its_setup_cell_brings(
     path, used_place, record_property

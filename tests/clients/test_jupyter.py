@@ -356,7 +356,7 @@ def test_the_chapters_that_are_tried_have_every_kind_of_explorer():
     assert kinds(LAB) == kinds(path.stem for path in chapters())
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(("program", "stem"), LIVE)
 def test_sliders_are_live_before_and_after_the_kernel_stops(jupyter, opened, stem):
     with opened(f"{stem}.ipynb") as (page, explorers):
