@@ -8,7 +8,7 @@ First equality: small models of each kind with random weights, made and stored b
 read from there; then SmolLM2-135M with the same weights, logits and attention weights for ten
 prompts, in float32 and bfloat16, and prompts with padding in front. Then time, side by side in one
 run (`benchmarks.timing`): a prompt of 512 tokens, and 64 more tokens with a cache, ours /
-transformers, with the memory that each takes at most.
+transformers.
 """
 
 import argparse

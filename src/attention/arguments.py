@@ -12,6 +12,8 @@ import operator
 import torch
 from torch import Tensor, nn
 
+from attention.precision import autocast_dtype
+
 
 def require_size(name: str, size: int, *, least: int = 1) -> None:
     """Require an int of at least `least`; in an exported program a length may be a symbol."""
@@ -191,7 +193,7 @@ def require_same_sequences(query: Tensor, key: Tensor, value: Tensor) -> None:
 
 def require_dtype(name: str, x: Tensor, owner: str, dtype: torch.dtype) -> None:
     """Require the dtype that `owner` has; under autocast, torch converts what differs."""
-    if x.dtype != dtype and not torch.is_autocast_enabled(x.device.type):
+    if x.dtype != dtype and autocast_dtype(x) is None:
         raise TypeError(
             f"{name} is {x.dtype} and {owner} {dtype}; "
             f"convert one of them, as with {name}.to({dtype})"

@@ -110,9 +110,12 @@ def scaled_scores(
     """
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     # Scaling the queries scales every score, by d_key products per query instead of one per key.
-    if query.dtype is torch.float16 or autocast_dtype(query) is torch.float16:
+    autocast = autocast_dtype(query)
+    if autocast is torch.float16:
         with torch.autocast(query.device.type, enabled=False):
             scores = (query.float() * scale) @ key.float().transpose(-2, -1)
+    elif autocast is None and query.dtype is torch.float16:
+        scores = (query.float() * scale) @ key.float().transpose(-2, -1)
     else:
         scores = (query * scale) @ key.transpose(-2, -1)
     return scores if bias is None else scores + bias.to(scores.dtype)
@@ -309,8 +312,8 @@ class DotProduct(nn.Module):
     Args:
         dropout: the probability that an attention weight is dropped, in training only.
         transform: a module that maps q and k to two tensors of their shapes before they meet, such
-            as `Rotary` or `QKNorm`. Beside a cache it is also given `first`, the position of the
-            first of these keys: each key is transformed once, before it is kept.
+            as `Rotary` or `QKNorm`. Beside a cache that holds keys it is also given `first`, the
+            position of the first of these keys: each is transformed once, before it is kept.
         bias: a module that maps n_queries and n_keys to numbers (heads, query, key), added to the
             scaled scores before mask and softmax, such as `LinearBias`. Without weights it still
             costs a matrix of query × key numbers per head, unless the bias depends on the distance

@@ -29,9 +29,9 @@ def summed_in_float32(attend: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 def autocast_dtype(x: Tensor) -> torch.dtype | None:
-    """What autocast makes of products of x; None where it is off, as it is on the meta device."""
+    """What autocast makes of products of x; None where it is off: for float64, on meta too."""
     device = x.device.type
-    on = device != "meta" and torch.is_autocast_enabled(device)
+    on = device != "meta" and x.dtype != torch.float64 and torch.is_autocast_enabled(device)
     return torch.get_autocast_dtype(device) if on else None
 
 

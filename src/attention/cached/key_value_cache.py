@@ -25,6 +25,11 @@ def require_new_tokens(key: Tensor, value: Tensor, keys: Tensor) -> None:
                 f"cache takes {expected}; a cache belongs to one layer and one batch, so make "
                 "another for these"
             )
+        if x.device != keys.device:
+            raise ValueError(
+                f"{name} is on {x.device}, and this cache on {keys.device}; "
+                f"make it with device={str(x.device)!r}"
+            )
         if x.dtype != keys.dtype:
             raise TypeError(
                 f"{name} is {x.dtype}, and this cache holds {keys.dtype}; "

@@ -167,12 +167,15 @@ def require_cache(
 
 
 def require_keeps(attend: nn.Module) -> None:
-    """Require a module whose forward has an argument `cache`."""
+    """Require a module whose forward has an argument `cache`, and so what it surrounds."""
+    attend = getattr(attend, "_orig_mod", attend)  # compiled
     if not takes_cache(type(attend)):
         raise ValueError(
             f"{type(attend).__name__} takes no cache of keys and values; call without cache, or "
             "with what takes one, such as DotProduct"
         )
+    if (inside := getattr(attend, "attend", None)) is not None:
+        require_keeps(inside)
 
 
 @functools.cache

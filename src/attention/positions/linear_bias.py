@@ -55,7 +55,8 @@ class LinearBias(nn.Module):
         super().__init__()
         require_size("n_heads", n_heads)
         self.n_heads = n_heads
-        slopes = torch.tensor(slopes_of(n_heads), dtype=torch.get_default_dtype())
+        wide = torch.promote_types(torch.get_default_dtype(), torch.float32)
+        slopes = torch.tensor(slopes_of(n_heads), dtype=wide)
         self.register_buffer("slopes", slopes, persistent=False)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> nn.Module:

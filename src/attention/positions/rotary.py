@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from attention.arguments import (
     require_finite,
     require_function,
+    require_shape,
     require_size,
     require_vectors,
 )
@@ -104,7 +105,8 @@ class Rotary(nn.Module):
         self.angles, self.length = angles, length
         # Each position's cosines and sines lie as the components that they turn.
         self.kept: Tensor
-        kept = self.turns(KEPT).to(torch.get_default_dtype())
+        wide = torch.promote_types(torch.get_default_dtype(), torch.float32)
+        kept = self.turns(KEPT).to(wide)
         self.register_buffer("kept", kept, persistent=False)
 
     def turns(self, length: int) -> Float64[Tensor, "{length} d_key"]:
@@ -114,7 +116,9 @@ class Rotary(nn.Module):
         """
         pair = torch.arange(0, self.d_key, 2, dtype=torch.float64)
         theta = self.base ** (-pair / self.d_key)
-        theta = theta if self.angles is None else self.angles(theta)
+        if self.angles is not None:
+            theta = self.angles(theta)
+            require_shape("what angles returns", theta, tuple(pair.shape), "pairs")
         angle = torch.arange(length, dtype=torch.float64)[:, None] * theta
         turns = torch.stack((angle.cos(), angle.sin()), dim=1 if self.halves else 2).flatten(1)
         return turns * self.length

@@ -21,7 +21,7 @@ from attention.positions.longer import (
     yarn_angles,
     yarn_length,
 )
-from attention.pretrained.llama import Llama, from_hugging_face
+from attention.pretrained.llama import Llama, from_hugging_face, require_copy
 from attention.transformer.decoder_only import DecoderOnly
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 # What changes no number of a forward pass.
 NO_MATTER = {
-    *("architectures", "auto_map", "bos_token_id", "eos_token_id", "pad_token_id", "_name_or_path"),
+    *("architectures", "bos_token_id", "eos_token_id", "pad_token_id", "_name_or_path"),
     *("dtype", "torch_dtype", "initializer_range", "transformers_version", "use_cache"),
     *("attention_dropout", "attn_pdrop", "embd_pdrop", "resid_pdrop", "pretraining_tp"),
     *("is_llama_config", "rope_interleaved", "model_type", "max_window_layers", "n_ctx"),
@@ -38,6 +38,9 @@ NO_MATTER = {
     *("output_attentions", "output_hidden_states", "return_dict", "task_specific_params"),
     "transformers.js_config",
 }
+# What may be said, and is not built here where it is true.
+OFF = {"is_decoder", "is_encoder_decoder", "add_cross_attention", "tie_encoder_decoder"}
+OFF |= {"torchscript", "use_bfloat16", "tf_legacy_loss", "remove_invalid_values"}
 
 
 class Config:
@@ -68,7 +71,9 @@ class Config:
     def require_all_asked(self) -> None:
         """Require that nothing is left over that is set."""
         left = {
-            k: v for k, v in self.entries.items() if k not in self.asked and v not in (None, False)
+            name: value
+            for name, value in self.entries.items()
+            if name not in self.asked and value is not None and not (value is False and name in OFF)
         }
         if left:
             told = ", ".join(f"{name}={value!r}" for name, value in sorted(left.items()))
@@ -89,6 +94,7 @@ def read_folder(path: Path) -> tuple[DecoderOnly, "Tokenizer | None", int | None
     weights: dict[str, Tensor] = {}
     for file in files:
         weights |= load_file(file)
+    config.require("is_causal", True)
     model = KINDS[kind](config, weights)
     end_id = config.get("eos_token_id")
     end_id = end_id[0] if isinstance(end_id, list) else end_id
@@ -116,6 +122,8 @@ def llama(config: Config, weights: dict[str, Tensor]) -> DecoderOnly:
     config.require("use_sliding_window", False)
     if not config.get("use_sliding_window") and kind.startswith("qwen"):
         config.get("sliding_window")  # said, and not used
+    if kind == "mistral" and "sliding_window" not in config.entries:
+        raise ValueError("config.json of mistral lacks sliding_window, which then means 4096 keys")
     config.require("layer_types", ["full_attention"] * config["num_hidden_layers"])
     bias = bool(config.get("attention_bias", False))
     if (of_mlp := bool(config.get("mlp_bias", False))) != bias:
@@ -149,22 +157,31 @@ def rotary(config: Config) -> tuple[float, Callable | None, float]:
     Older files have rope_theta and rope_scaling, newer ones rope_parameters with both.
     """
     trained = config["max_position_embeddings"]
-    said = dict(config.get("rope_scaling") or {}) | dict(config.get("rope_parameters") or {})
+    of_scaling, of_rope = config.get("rope_scaling"), config.get("rope_parameters")
+    said = dict(of_scaling or of_rope or {})
+
+    def needed(name: str) -> float:
+        if said.get(name) is None:
+            raise ValueError(f"config.json has rope_type={kind!r} and lacks its {name}")
+        return said.pop(name)
+
     base = float(said.pop("rope_theta", config.get("rope_theta", 10000.0)))
     kind = said.pop("rope_type", said.pop("type", "default"))
     said.pop("type", None)
     angles, length = None, 1.0
     if kind == "linear":
-        angles = interpolated_angles(said.pop("factor"))
+        angles = interpolated_angles(needed("factor"))
     elif kind == "llama3":
         angles = llama3_angles(
-            said.pop("factor"),
-            said.pop("original_max_position_embeddings"),
-            low=said.pop("low_freq_factor"),
-            high=said.pop("high_freq_factor"),
+            needed("factor"),
+            said.pop("original_max_position_embeddings", trained),
+            low=needed("low_freq_factor"),
+            high=needed("high_freq_factor"),
         )
     elif kind == "yarn":
-        factor = said.pop("factor")
+        factor = needed("factor")
+        if said.get("truncate") is True:  # as it is where nothing is said
+            del said["truncate"]
         angles = yarn_angles(
             factor,
             said.pop("original_max_position_embeddings", trained),
@@ -236,7 +253,9 @@ def gpt2(config: Config, weights: dict[str, Tensor]) -> DecoderOnly:
             ours[f"norm.{kind}"] = x
         elif name in whole:
             ours[whole[name]] = x
-        elif name != "lm_head.weight":  # a copy of the embedding's table
+        elif name == "lm_head.weight":
+            require_copy(x, weights.get("transformer.wte.weight", weights.get("wte.weight")))
+        else:
             raise ValueError(f"the weights have {name}, which is not built here")
     model.load_state_dict({name: x.contiguous() for name, x in ours.items()}, assign=True)
     return model

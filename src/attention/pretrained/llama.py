@@ -109,9 +109,20 @@ def from_hugging_face(weights: dict[str, Tensor], settings: Llama) -> dict[str, 
                 whole = f"layers.{layer}.{PARTS[part]}.{kind}"
                 n_heads = heads.get(PARTS[part].rpartition(".")[2])
                 x = x if n_heads is None else neighbours(x, n_heads)
+        if name.endswith("rotary_emb.inv_freq"):  # angles, which follow from base
+            continue
         if whole is None:
             raise ValueError(f"the weights have {name}, which is not built here")
         if whole == "head.weight" and settings.tied:
-            continue  # a copy of the embedding's table
+            require_copy(x, weights.get("model.embed_tokens.weight"))
+            continue
         ours[whole] = x
     return ours
+
+
+def require_copy(head: Tensor, table: Tensor | None) -> None:
+    """Require that a stored head is the embedding's table, where the configuration ties them."""
+    if table is None or not torch.equal(head, table):
+        raise ValueError(
+            "config.json ties head and embedding, and lm_head.weight is not the embedding's table"
+        )

@@ -32,9 +32,9 @@ def load(
 
     Args:
         source: SmolLM2-135M-Instruct unless given, from the package that carries it; a .gguf file
-            of Llama's architecture; or a folder in Hugging Face's form, with config.json,
-            model.safetensors and tokenizer.json, of a model of the type llama, mistral, qwen2,
-            qwen3 or gpt2.
+            of Llama's architecture with SmolLM's tokenizer; or a folder in Hugging Face's form,
+            with config.json, model.safetensors and tokenizer.json, of a model of the type llama,
+            mistral, qwen2, qwen3 or gpt2.
         dtype: of the weights; None leaves a folder's as they are stored.
 
     Raises:

@@ -94,10 +94,15 @@ class DecoderOnly(nn.Module):
         if positions is not None:
             require_module("positions", positions)
         self.positions = positions
-        options |= {"norm_first": True, "norm": norm}
         self.layers = nn.ModuleList(
             EncoderLayer(
-                d_model, n_heads, d_ff, attend=None if attend is None else attend(), **options
+                d_model,
+                n_heads,
+                d_ff,
+                norm_first=True,
+                norm=norm,
+                attend=None if attend is None else attend(),
+                **options,
             )
             for _ in range(n_layers)
         )
@@ -128,7 +133,8 @@ class DecoderOnly(nn.Module):
             logits (batch, seq, vocab) and weights (batch, heads, seq, key) for each layer.
 
         Raises:
-            ValueError, TypeError: as `MultiHeadAttention.forward` does.
+            ValueError, TypeError: as `MultiHeadAttention.forward` does. Where a later layer
+                refuses, the caches of those before it have the new tokens already.
         """
         x, weights = self.read(token_ids, mask, cache=cache, need_weights=need_weights)
         return self.to_logits(x), weights
@@ -169,6 +175,12 @@ class DecoderOnly(nn.Module):
             got = type(cache).__name__ if count is None else count
             raise ValueError(
                 f"cache must be a list of one for each of {len(self.layers)} layers, got {got}; "
+                "new_cache(batch, max_length) makes them"
+            )
+        lengths = {getattr(each, "length", None) for each in cache}  # a layer refuses what has none
+        if len(lengths) > 1 or len({id(each) for each in cache}) < count:
+            raise ValueError(
+                "cache must hold another one for each layer, all of one length; "
                 "new_cache(batch, max_length) makes them"
             )
 
@@ -251,11 +263,22 @@ class DecoderOnly(nn.Module):
         if is_token is not None:
             require_mask(is_token, tuple(token_ids.shape), "is_token")
             require_shape("is_token", is_token, tuple(token_ids.shape), "batch seq")
+            if not is_token[:, -1].all():
+                raise ValueError(
+                    "is_token says that a prompt ends before the last column, and there its next "
+                    "token is written; pad prompts in front"
+                )
             if self.positions is not None and not is_token.all():
                 raise ValueError(
                     "prompts of several lengths need padding, and this model would count its "
                     "positions; write them one by one, or those of one length together"
                 )
+        longest = getattr(self.positions, "max_length", None)
+        if longest is not None and token_ids.shape[1] + n_new - 1 > longest:
+            raise ValueError(
+                f"a prompt of {token_ids.shape[1]} and n_new={n_new} tokens are more than the "
+                f"model's positions, max_length={longest}"
+            )
         draw = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "generator": generator}
         return self.write(token_ids, n_new, is_token, end_id, draw)
 
@@ -301,11 +324,15 @@ def next_token(
     """Take the likeliest token, or draw one, of the likeliest alone where top_k or top_p say so."""
     if temperature == 0:
         return logits.argmax(dim=-1)
-    logits, order = (logits / temperature).sort(dim=-1, descending=True, stable=True)
+    # In float32, and below 0 before the division: a cold temperature overflows nothing.
+    logits, order = logits.float().sort(dim=-1, descending=True, stable=True)
+    logits = (logits - logits[:, :1]) / temperature
     if top_k is not None:
         logits = logits[:, :top_k]
     p = logits.softmax(dim=-1)
-    if top_p is not None:  # what comes before a token sums to less than p: it is needed
-        p = p.masked_fill(p.cumsum(dim=-1) - p >= top_p, 0.0)
+    if top_p is not None and top_p < 1:  # what comes before a token sums to less: it is needed
+        enough = p.cumsum(dim=-1) - p >= top_p
+        enough[:, 0] = False
+        p = p.masked_fill(enough, 0.0)
     place = torch.multinomial(p, 1, generator=generator)
     return order.gather(-1, place)[:, 0]

@@ -112,7 +112,7 @@ class QKSequential(nn.Sequential):
         Args:
             q: (batch, heads, query, d_key).
             k: (batch, kv_heads, key, d_key).
-            first: the position of the first key, which every module gets.
+            first: the position of the first key, which every module gets where it is not 0.
         """
         require_size("first", first, least=0)
         options = {"first": first} if first else {}  # without a cache it need not be known

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from attention import DotProduct, MultiHeadAttention, Rotary
+from attention import DotProduct, LinearBias, MultiHeadAttention, Rotary
 from attention.positions.longer import (
     interpolated_angles,
     llama3_angles,
@@ -74,7 +74,26 @@ def test_a_moved_module_keeps_its_angles():
     assert_close(turned.float(), Rotary(8, angles=llama3_angles(8.0, 16), length=1.5)(x, x)[0])
 
 
+@pytest.mark.parametrize("halves", [False, True])
+def test_angles_are_float32_where_the_default_is_half(halves):
+    x, before = torch.randn(1, 1, 9, 8), torch.get_default_dtype()
+    expected, _ = Rotary(8, halves=halves)(x, x)
+    try:
+        torch.set_default_dtype(torch.bfloat16)
+        turned, _ = Rotary(8, halves=halves)(x, x)
+        far = LinearBias(2)(1, 600)[0, 0, :3]
+    finally:
+        torch.set_default_dtype(before)
+    assert torch.equal(turned, expected)
+    assert len(set(far.tolist())) == 3
+
+
 REFUSED = {
+    "one angle for all pairs": (
+        lambda: Rotary(8, angles=lambda theta: theta[:1]),
+        ValueError,
+        "what angles returns must have shape (pairs) = (4,), got (1,)",
+    ),
     "shorter texts": (
         lambda: interpolated_angles(0.5),
         ValueError,

@@ -206,6 +206,30 @@ def test_a_tokenizer_in_the_folder_is_read(tmp_path):
 
 SCALED = {"rope_theta": 1e4, "rope_type": "yarn", "factor": 4.0, "mscale": 0.7}
 REFUSED = {
+    "attention to both sides": (
+        LLAMA | {"is_causal": False},
+        "config.json has is_causal=False, and here it can be True",
+    ),
+    "something that is false, and unknown": (
+        LLAMA | {"some_norm": False},
+        "config.json has some_norm=False, which is not built here",
+    ),
+    "code of its own": (
+        LLAMA | {"auto_map": {"AutoModel": "x"}},
+        "config.json has auto_map={'AutoModel': 'x'}, which is not built here",
+    ),
+    "Mistral, and no word of its window": (
+        LLAMA | {"model_type": "mistral"},
+        "config.json of mistral lacks sliding_window, which then means 4096 keys",
+    ),
+    "a head that is not the table": (
+        LLAMA | {"tie_word_embeddings": True},
+        "config.json ties head and embedding, and lm_head.weight is not the embedding's table",
+    ),
+    "angles without their factor": (
+        LLAMA | {"rope_scaling": {"type": "linear"}},
+        "config.json has rope_type='linear' and lacks its factor",
+    ),
     "a sliding window": (
         LLAMA | {"model_type": "mistral", "sliding_window": 4096},
         "config.json has sliding_window=4096, which is not built here",
@@ -260,6 +284,15 @@ def test_what_is_not_built_here_is_refused_by_name(name, tmp_path):
     with pytest.raises(ValueError, match=r"^config\.json ") as raised:
         load(store(tmp_path, config, weights))
     assert str(raised.value).startswith(message)
+
+
+def test_stored_angles_and_a_copied_head_change_nothing(tmp_path):
+    config = LLAMA | {"tie_word_embeddings": True, "is_decoder": False}
+    weights = of_llama(config)
+    weights["lm_head.weight"] = weights["model.embed_tokens.weight"].clone()
+    weights["model.layers.0.self_attn.rotary_emb.inv_freq"] = torch.ones(2)
+    model = load(store(tmp_path, config, weights)).model
+    assert_close(model(IDS)[0], llama_by_hand(config, weights, IDS))
 
 
 def test_unknown_weights_are_refused(tmp_path):

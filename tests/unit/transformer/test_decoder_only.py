@@ -296,8 +296,49 @@ def test_shapes_are_those_of_the_meta_device():
     assert logits.shape == (2, N, VOCAB) and weights[0].shape == (2, HEADS, N, N)
 
 
+def on_another_device():
+    cache = llama().to("meta").new_cache(2, N)
+    with torch.no_grad():
+        return llama()(IDS, cache=cache)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+@pytest.mark.parametrize(
+    "options", [{"temperature": 1e-3}, {"top_p": 1e-8}, {"top_p": 1.0}], ids=str
+)
+def test_a_draw_has_numbers_at_any_temperature(dtype, options):
+    logits = torch.cat((torch.tensor([70.0, 69.0, -3.0]), torch.linspace(-9, 9, 500)))
+    shares = drawn(logits.to(dtype), **options)
+    assert shares.argmax() == 0 and shares.sum() == pytest.approx(1.0)
+
+
 IDS = ids()
 REFUSED = {
+    "prompts padded behind": (
+        lambda: llama().generate(IDS, 2, is_token=torch.tensor([[True] * 7, [True] * 6 + [False]])),
+        ValueError,
+        "is_token says that a prompt ends before the last column",
+    ),
+    "more tokens than positions": (
+        lambda: gpt2().generate(IDS, 35),
+        ValueError,
+        "a prompt of 7 and n_new=35 tokens are more than the model's positions, max_length=40",
+    ),
+    "one cache for all layers": (
+        lambda: llama()(IDS, cache=llama().new_cache(2, N)[:1] * 2),
+        ValueError,
+        "cache must hold another one for each layer, all of one length",
+    ),
+    "post-norm": (
+        lambda: llama(norm_first=False),
+        TypeError,
+        "attention.transformer.encoder.EncoderLayer() got multiple values for keyword argument",
+    ),
+    "a cache elsewhere": (
+        lambda: on_another_device(),
+        ValueError,
+        "key is on cpu, and this cache on meta; make it with device='cpu'",
+    ),
     "drawing of the likeliest": (
         lambda: llama().generate(IDS, 2, top_k=3),
         ValueError,
