@@ -72,13 +72,14 @@ def read_gguf(path: Path) -> tuple[DecoderOnly, "Tokenizer", int | None]:
     if unknown := sorted(of_model.keys() - FIELDS):
         raise ValueError(f"{path.name} sets {', '.join(unknown)}, which is not built here")
 
+    tokenizer = tokenizer_of(fields)  # refused, if it is, before the weights are dequantised
     weights = {}
     for tensor in reader.tensors:
         numbers = dequantize(tensor.data, tensor.tensor_type)
         weights[ours(tensor.name)] = torch.tensor(numbers, dtype=torch.float32)
     settings = settings_of(of_model, len(fields["tokenizer.ggml.tokens"]), weights)
     end_id = fields.get("tokenizer.ggml.eos_token_id")
-    return settings.build(weights), tokenizer_of(fields), end_id
+    return settings.build(weights), tokenizer, end_id
 
 
 def ours(name: str) -> str:
