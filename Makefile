@@ -95,7 +95,7 @@ links: $(INSTALLED) ## follow every link to another site
 	@$(BIN)/jupyter-book build book --config _config.yml --toc "$(CURDIR)/_toc.yml" --path-output _build/links \
 		--builder linkcheck
 
-refresh: $(INSTALLED) ## run the chapters and store their outputs (NOTEBOOKS="book/05-masking.ipynb")
+refresh: $(INSTALLED) $(WEIGHTS) ## run the chapters and store their outputs (NOTEBOOKS="book/05-masking.ipynb")
 	@$(BIN)/python -m tools.refresh $(NOTEBOOKS)
 
 train: $(INSTALLED) ## train the book's model anew, and print what each seed comes to

@@ -12,6 +12,7 @@ import psutil
 # is work of the kind that chapters do; a slower one has more of them.
 SECONDS, SECONDS_TO_TRAIN = 30, 60
 MEMORY = 10**9
+MEMORY_OF_A_MODEL = 15 * 10**8  # chapters that open a published model, 540 MB in float32
 PIECE = """
 import time, torch
 from attention.trained.who_and_whom import train
@@ -46,11 +47,15 @@ class Taken:
             limit = allowed(limit, piece)
             taken += f" of {limit:.1f} s, where the piece takes {piece:.1f} s"
         assert self.seconds < limit, taken
-        assert self.memory < MEMORY, taken
+        assert self.memory < (MEMORY_OF_A_MODEL if opens_a_model(path) else MEMORY), taken
 
 
 def trains(path: Path) -> bool:
     return path.stem[:2].isdecimal() and int(path.stem[:2]) >= 8
+
+
+def opens_a_model(path: Path) -> bool:
+    return trains(path) and int(path.stem[:2]) >= 21
 
 
 def time_of_piece() -> float:

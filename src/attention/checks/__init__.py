@@ -31,6 +31,7 @@ from .receptive_field import check_receptive_field
 from .remove_each import check_remove_each
 from .result import NotYet, Result
 from .rotary_attention import check_rotary_attention
+from .rotary_grouped import check_rotary_grouped
 from .rotate_head import check_rotate_head
 from .share_bucket import check_share_bucket
 from .splitting import check_split_heads

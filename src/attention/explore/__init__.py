@@ -13,6 +13,7 @@ from attention.explore.induction import induction_explorer
 from attention.explore.layer import layer_explorer
 from attention.explore.masking import masking_explorer
 from attention.explore.merging import merging_explorer
+from attention.explore.next_tokens import next_tokens_explorer
 from attention.explore.paint_a_mask import paint_a_mask_explorer
 from attention.explore.pattern import pattern_explorer
 from attention.explore.positions import positions_explorer

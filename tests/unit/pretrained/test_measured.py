@@ -1,0 +1,76 @@
+"""What is stored of SmolLM2 is what a run gives: some of it here, all of it before a release."""
+
+import math
+
+import pytest
+import torch
+
+from attention.pretrained import __main__ as command
+from attention.pretrained import load
+from attention.pretrained.cache_bits import with_bits
+from attention.pretrained.measured import HERE, load_measured, rounded
+from attention.pretrained.mistakes import MISTAKES, price
+from attention.pretrained.next_tokens import PROMPTS, greedy
+from attention.pretrained.texts import token_ids_of_texts
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("as_a_reader")]
+
+NEAR = {"rel": 5e-3, "abs": 2e-3}  # another processor adds in another order
+
+
+@pytest.fixture(scope="module")
+def smol():
+    return load()
+
+
+def assert_near(measured, stored, where=""):
+    if isinstance(stored, dict):
+        assert list(measured) == list(stored), where
+        for name in stored:
+            assert_near(measured[name], stored[name], f"{where}/{name}")
+    elif isinstance(stored, list):
+        assert len(measured) == len(stored), where
+        for i, (a, b) in enumerate(zip(measured, stored, strict=True)):
+            assert_near(a, b, f"{where}/{i}")
+    elif isinstance(stored, float):
+        assert measured == pytest.approx(stored, **NEAR), where
+    else:
+        assert measured == stored, where
+
+
+@pytest.mark.everything
+@pytest.mark.parametrize("name", command.MEASUREMENTS)
+def test_a_measurement_made_again_gives_the_same(smol, name):
+    assert_near(rounded(command.MEASUREMENTS[name](smol)), load_measured(name))
+
+
+@pytest.mark.parametrize("name", ["none", "no mask", "KV heads dealt out"])
+def test_prices_are_those_that_are_stored(smol, name):
+    ids = token_ids_of_texts(smol.tokenizer, command.SHORT)["story"]
+    stored = load_measured("mistakes")["prices"][name]["story"]
+    assert price(MISTAKES[name](smol.model), ids)._asdict() == pytest.approx(stored, **NEAR)
+
+
+def test_what_is_written_is_what_is_stored(smol):
+    stored = load_measured("next_tokens")[0]
+    written = greedy(smol.model, smol.tokenizer, PROMPTS[0], 4, tuple(stored["temperatures"]))
+    for name in ("written", "likeliest"):
+        assert written[name] == stored[name][:4]
+    for ours, theirs in zip(written["shares"], stored["shares"], strict=True):
+        assert_near(ours, theirs[:4])
+    ids = torch.tensor([smol.tokenizer.encode(PROMPTS[0]).ids])
+    cached = [smol.tokenizer.decode(token.tolist()) for token in smol.model.generate(ids, 4)]
+    assert cached == stored["written"][:4]
+
+
+def test_bits_are_those_that_are_stored(smol):
+    ids = token_ids_of_texts(smol.tokenizer, command.LONG)["bread"]
+    ours = math.exp(price(with_bits(smol.model, 4, "rows, symmetric"), ids).loss)
+    assert ours == pytest.approx(load_measured("cache_bits")["rows, symmetric"]["4"][0], **NEAR)
+
+
+def test_every_measurement_is_stored_and_none_is_left_over():
+    stored = {path.stem for path in HERE.glob("*.json")} - {"transformers"}
+    assert stored == set(command.MEASUREMENTS)
+    with pytest.raises(ValueError, match="name='prices' is not stored; it can be one of: cache_"):
+        load_measured("prices")
