@@ -124,7 +124,7 @@ def test_the_list_names_every_page_once(html_folder):
     names = [urlsplit(address).path.rsplit("/", 1)[-1] for address in listed]
     assert sorted(names) == [f"{name}.md" for name in PAGES]
     parts = [line for line in lines if line.startswith("## ")]
-    assert len(parts) == 6 and len(set(parts)) == 6
+    assert len(parts) == 7 and len(set(parts)) == 7
 
 
 @pytest.mark.builds

@@ -1,4 +1,4 @@
-"""check_rotary_grouped (chapter 21): rotary positions, and shared KV heads without copies."""
+"""check_rotary_grouped (chapter 21): rotary positions and shared KV heads, by groups."""
 
 from collections.abc import Callable
 

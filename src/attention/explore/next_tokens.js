@@ -5,7 +5,6 @@ import { explorer } from "./explorer.js";
 import { number } from "./format.js";
 import { element, escapeHtml } from "./markup.js";
 import { panel, row } from "./panels.js";
-import { Tensor } from "./tensor.js";
 
 const WIDEST = 460; // pixels of the bars
 const UNIFORM = Math.log(49152); // the loss of a model that holds all tokens for equally likely
@@ -20,7 +19,6 @@ export default explorer({
 
   draw({ read, written, likeliest, shares, names, losses }, at, available) {
     const nth = at.step - 1;
-    const of = shares.at(nth).data;
     const tokens = likeliest[nth].map(quoted);
     return (
       row("The text so far", [panel("read, then written", soFar(read, written, nth))]) +
@@ -28,8 +26,8 @@ export default explorer({
         panel(
           "their probabilities; the first is written",
           bars({
-            name: "shares",
-            tensor: new Tensor([of.length, 1], of),
+            name: `shares ${nth}`,
+            tensor: shares.at(nth),
             rows: tokens,
             column: "probability",
             width: Math.min(available, WIDEST),

@@ -32,7 +32,7 @@ def next_tokens_explorer(mistakes: Iterable[str] | None = None) -> Explorer:
             "read": written["read"],
             "written": written["written"],
             "likeliest": written["likeliest"],
-            "shares": torch.tensor(written["shares"][temperature]),  # (step, token)
+            "shares": torch.tensor(written["shares"][temperature])[..., None],  # (step, token, 1)
         }
 
     if mistakes is None:
@@ -57,10 +57,10 @@ def next_tokens_explorer(mistakes: Iterable[str] | None = None) -> Explorer:
 
     def still(frame: Frame) -> Picture:
         first = [told(token) for token in frame["likeliest"][0]]
-        of = zip(first, frame["shares"][0].tolist(), strict=True)
+        of = zip(first, frame["shares"][0, :, 0].tolist(), strict=True)
         shares = [f"{token} {share:.2f}" for token, share in of]
         return plot_matrices(
-            {f"what may follow “{''.join(frame['read'])}”": frame["shares"][:1]},
+            {f"what may follow “{''.join(frame['read'])}”": frame["shares"][0].T},
             rows=["next"],
             columns=first,
             alt=f"The likeliest tokens after “{''.join(frame['read'])}” and their probabilities: "

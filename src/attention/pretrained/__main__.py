@@ -5,19 +5,41 @@ below; without a name all are made. It takes minutes on two cores.
 """
 
 import argparse
+import random
 import time
 from collections.abc import Callable
+from functools import partial
 from math import exp
 from typing import Any
 
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from attention.masks import causal_mask
 from attention.pretrained.cache_bits import SCALES, with_bits
+from attention.pretrained.heads import (
+    at_the_verb,
+    best,
+    copied,
+    first_token_score,
+    repeated,
+    scores,
+    without_heads,
+)
 from attention.pretrained.loading import Pretrained, load
 from attention.pretrained.measured import store
 from attention.pretrained.mistakes import MISTAKES, price
 from attention.pretrained.next_tokens import PROMPTS, greedy
+from attention.pretrained.sentences import KINDS
 from attention.pretrained.texts import token_ids_of_texts
+from attention.sparse.sinks import sink_mask
+from attention.trained.head_scores import induction_score, previous_token_score
+from attention.transformer.decoder_only import DecoderOnly
 
 SHORT, LONG = 200, 640  # tokens of a text
+LENGTHS = (100, 200, 400, 640)
+SEEDS = (0, 1, 2)
 STEPS, TEMPERATURES = 16, (0.5, 0.7, 1.0, 1.5, 2.0)
 
 
@@ -30,6 +52,20 @@ def mistakes(smol: Pretrained) -> dict[str, Any]:
         prices[name] = {text: price(model, ids)._asdict() for text, ids in texts.items()}
         written[name] = [greedy(model, smol.tokenizer, prompt, STEPS) for prompt in PROMPTS]
     return {"prices": prices, "written": written}
+
+
+def lengths(smol: Pretrained) -> dict[str, dict[str, list[float]]]:
+    """The loss on four texts of several lengths, as it is and with two mistakes."""
+    return {
+        str(length): {
+            name: [
+                price(MISTAKES[name](smol.model), ids).loss
+                for ids in token_ids_of_texts(smol.tokenizer, length).values()
+            ]
+            for name in ("none", "no mask", "base 10,000")
+        }
+        for length in LENGTHS
+    }
 
 
 def next_tokens(smol: Pretrained) -> list[dict[str, Any]]:
@@ -59,8 +95,129 @@ def cache_bits(smol: Pretrained) -> dict[str, Any]:
     return {"32 bits": perplexities(smol.model), **of_bits}
 
 
+def heads(smol: Pretrained) -> dict[str, Any]:
+    """The score of every head by each rule, and of sentences where a verb looks, (layers, heads).
+
+    Each is the mean over the texts, or over three seeds; "copied" is the share of a repeated text
+    that the whole model copies, and of what is left without some heads.
+    """
+    texts = token_ids_of_texts(smol.tokenizer, SHORT).values()
+    drawn = [repeated(seed) for seed in SEEDS]
+
+    def mean(rule, of=texts):
+        return torch.stack([scores(smol.model, ids, rule) for ids in of]).mean(0)
+
+    by_induction = torch.stack(
+        [scores(smol.model, ids, partial(induction_score, token_ids=ids)) for ids in drawn]
+    ).mean(0)
+    rules = {
+        "previous": mean(previous_token_score),
+        "first": mean(first_token_score),
+        "induction": by_induction,
+    }
+    verbs = {}
+    for kind in KINDS:
+        of_seeds = [at_the_verb(smol.model, smol.tokenizer, kind, seed) for seed in SEEDS]
+        verbs[kind] = {
+            name: torch.stack([each[name] for each in of_seeds]).mean(0).tolist()
+            for name in of_seeds[0]
+        }
+    switched_off = {
+        "none": [],
+        "the strongest induction head": best(by_induction, 1),
+        "the three strongest": best(by_induction, 3),
+        "the six strongest": best(by_induction, 6),
+        "the strongest previous-token head": best(rules["previous"], 1),
+        "the eight strongest previous-token heads": best(rules["previous"], 8),
+    }
+    for seed in range(
+        5
+    ):  # as many as the six, of the same layers, and none of the twelve strongest
+        rng, strongest = random.Random(seed), set(best(by_induction, 12))
+        others = [
+            rng.choice([(layer, h) for h in range(9) if (layer, h) not in strongest])
+            for layer, _ in best(by_induction, 6)
+        ]
+        switched_off[f"six others of the same layers, draw {seed}"] = others
+    return {
+        "rules": {name: each.tolist() for name, each in rules.items()},
+        "verbs": verbs,
+        "copied": {
+            name: [copied(without_heads(smol.model, some), ids) for ids in drawn]
+            for name, some in switched_off.items()
+        },
+    }
+
+
+def removals(smol: Pretrained) -> dict[str, Any]:
+    """What each head alone is worth: the loss on each text without it, and the share copied."""
+    texts, ids = token_ids_of_texts(smol.tokenizer, SHORT), repeated(SEEDS[0])
+
+    def measured(model):
+        losses = [price(model, text).loss for text in texts.values()]
+        return {"loss": losses, "copied": copied(model, ids)}
+
+    return {
+        "none": measured(smol.model),
+        **{
+            f"{layer}.{head}": measured(without_heads(smol.model, [(layer, head)]))
+            for layer in range(len(smol.model.layers))
+            for head in range(9)
+        },
+    }
+
+
+def windows(smol: Pretrained) -> dict[str, dict[str, list[float]]]:
+    """The loss after the window is full, by what each query sees, on four texts."""
+    texts = token_ids_of_texts(smol.tokenizer, LONG).values()
+    measured = {}
+    for window in (128, 64, 32):
+        seen = {"all": causal_mask(LONG), "the window alone": sink_mask(LONG, window - 1, 0)}
+        seen |= {f"and the first {n}": sink_mask(LONG, window - 1, n) for n in (1, 4)}
+        measured[str(window)] = {
+            name: [loss_after(smol.model, ids, window, mask[:-1, :-1]) for ids in texts]
+            for name, mask in seen.items()
+        }
+    return measured
+
+
+@torch.no_grad()
+def loss_after(model: DecoderOnly, ids: Tensor, first: int, mask: Tensor) -> float:
+    x, _ = model.read(ids[:, :-1], mask, need_weights=False)
+    logits = model.to_logits(x[:, first:])[0]
+    return F.cross_entropy(logits, ids[0, first + 1 :]).item()
+
+
+@torch.no_grad()
+def sinks(smol: Pretrained) -> dict[str, list[Any]]:
+    """What becomes of the first token on four texts, and of the second if the first is hidden.
+
+    "weight" is the mean over all heads, "length" that of its row after each layer, in times of the
+    median row's, and "loss" the pair as it is and with the first token hidden from all others.
+    """
+    measured: dict[str, list[Any]] = {"weight": [], "length": [], "second": [], "loss": []}
+    hidden = causal_mask(LONG - 1)
+    hidden[1:, 0] = False
+    for ids in token_ids_of_texts(smol.tokenizer, LONG).values():
+        ids, following = ids[:, :-1], ids[0, 1:]
+        x, lengths, losses = smol.model.embedding(ids), [], []
+        for layer in smol.model.layers:
+            x, _ = layer(x, causal=True, need_weights=False)
+            row = x[0].norm(dim=-1)
+            lengths.append((row[0] / row.median()).item())
+        measured["length"].append(lengths)
+        for mask, name, token in ((None, "weight", 0), (hidden, "second", 1)):
+            x, weights = smol.model.read(ids, mask)
+            of_token = torch.stack(weights)[:, 0, :, 2:, token]
+            measured[name].append(of_token.mean().item())
+            losses.append(F.cross_entropy(smol.model.to_logits(x)[0], following).item())
+        measured["loss"].append(losses)
+    return measured
+
+
 MEASUREMENTS: dict[str, Callable[[Pretrained], Any]] = {
-    each.__name__: each for each in (mistakes, next_tokens, cache_bits)
+    each.__name__: each
+    for each in (mistakes, lengths, next_tokens, cache_bits, heads, removals, windows, sinks)
 }
 
 

@@ -7,6 +7,7 @@ scale decides how few bits are enough.
 from collections.abc import Callable
 from functools import partial
 
+import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
@@ -17,6 +18,7 @@ from attention.pretrained.mistakes import BASE, D_KEY, with_attend
 from attention.transformer.decoder_only import DecoderOnly
 
 ROW, COLUMN = -1, -2  # the axis along which numbers share a scale
+TOGETHER = 32  # tokens of a column that share one
 
 
 def symmetric(x: Float[Tensor, "... seq d_key"], bits: int, axis: int) -> Float[Tensor, "..."]:
@@ -48,7 +50,7 @@ def asymmetric(x: Float[Tensor, "... seq d_key"], bits: int, axis: int) -> Float
         axis: along which numbers share a least and a largest number.
 
     Source:
-        Liu et al. 2024 (KIVI), §3.1, equation 1.
+        Liu et al. 2024 (KIVI), §3.1.
 
     Example:
         >>> import torch
@@ -60,6 +62,34 @@ def asymmetric(x: Float[Tensor, "... seq d_key"], bits: int, axis: int) -> Float
     least = x.amin(axis, keepdim=True)
     scale = (x.amax(axis, keepdim=True) - least).clamp(min=1e-12) / (2**bits - 1)
     return ((x - least) / scale).round() * scale + least
+
+
+def in_groups(x: Float[Tensor, "... seq d_key"], bits: int, axis: int) -> Float[Tensor, "..."]:
+    """Round as `asymmetric` does, 32 tokens at a time; what does not fill a group stays as it is.
+
+    A scale for each column needs the tokens that share it, so a cache closes a group before it
+    rounds it. Here all of a text is read at once: a query within a group meets rounded keys where a
+    cache would still have the exact ones.
+
+    Args:
+        x: keys (…, seq, d_key).
+        bits: of a stored number, 2 or more.
+        axis: `COLUMN`.
+
+    Source:
+        Liu et al. 2024 (KIVI), §3.3, with groups of 32 and no more recent tokens kept exact.
+
+    Example:
+        >>> import torch
+        >>> from attention.pretrained.cache_bits import COLUMN, in_groups
+        >>> x = torch.randn(40, 2)
+        >>> torch.equal(in_groups(x, 2, COLUMN)[32:], x[32:])
+        True
+    """
+    full = x.shape[-2] // TOGETHER * TOGETHER
+    groups = x[..., :full, :].unflatten(-2, (-1, TOGETHER))
+    closed = asymmetric(groups, bits, axis).flatten(-3, -2) if full else x[..., :0, :]
+    return torch.cat([closed, x[..., full:, :]], dim=-2)
 
 
 class RoundedCache(nn.Module):
@@ -109,7 +139,7 @@ class RoundedCache(nn.Module):
 SCALES = {
     "rows, symmetric": ((symmetric, ROW), (symmetric, ROW)),
     "rows, asymmetric": ((asymmetric, ROW), (asymmetric, ROW)),
-    "keys by column": ((asymmetric, COLUMN), (asymmetric, ROW)),
+    "keys by column": ((in_groups, COLUMN), (asymmetric, ROW)),
 }
 
 
@@ -121,6 +151,9 @@ def with_bits(model: DecoderOnly, bits: int, scales: str) -> DecoderOnly:
         bits: of a stored number.
         scales: which numbers share one, of `SCALES`.
 
+    Raises:
+        ValueError: there are no such scales, or fewer bits than 2 when the model reads.
+
     Example:
         >>> import torch
         >>> from attention import DecoderOnly
@@ -129,6 +162,8 @@ def with_bits(model: DecoderOnly, bits: int, scales: str) -> DecoderOnly:
         >>> with_bits(model, 4, "keys by column")(torch.tensor([[3, 1, 4]]))[0].shape
         torch.Size([1, 3, 50])
     """
+    if scales not in SCALES:
+        raise ValueError(f"scales={scales!r} must be one of {', '.join(map(repr, SCALES))}")
     of_keys, of_values = (
         partial(rounded, bits=bits, axis=axis) for rounded, axis in SCALES[scales]
     )

@@ -431,9 +431,9 @@ def test_next_tokens_holds_what_was_written_with_each_mistake():
     for prompt, temperature in itertools.product((0, 1), (0.5, 0.7, 1.0, 1.5, 2.0)):
         held = frame(next_tokens_explorer(), prompt=labels[prompt], temperature=temperature)
         at = stored[prompt]["temperatures"].index(temperature)
-        close(held["shares"], torch.tensor(stored[prompt]["shares"][at]))
+        close(held["shares"][..., 0], torch.tensor(stored[prompt]["shares"][at]))
         assert held["written"] == [each[0] for each in held["likeliest"]]
-        assert held["shares"].argmax(dim=1).tolist() == [0] * len(held["written"])
+        assert held["shares"][..., 0].argmax(dim=1).tolist() == [0] * len(held["written"])
     measured = load_measured("mistakes")
     explorer = next_tokens_explorer(MISTAKES)
     for prompt, mistake in itertools.product((0, 1), MISTAKES):

@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from attention import DecoderOnly, DotProduct, MultiHeadAttention, Rotary
-from attention.pretrained import mistakes
+from attention.pretrained import cache_bits, mistakes
 from attention.pretrained.cache_bits import COLUMN, ROW, asymmetric, symmetric, with_bits
+from attention.pretrained.measured import loss_range
 from attention.pretrained.mistakes import MISTAKES, price, sharing_weights
 
 SEQ = 7
@@ -143,7 +144,8 @@ def test_rounding_takes_the_nearest_of_its_levels(axis, bits):
                 torch.testing.assert_close(got, nearest, atol=1e-5, rtol=1e-5)
 
 
-def test_a_cache_of_few_bits_rounds_turned_keys_and_values():
+def test_a_cache_of_few_bits_rounds_turned_keys_and_values(monkeypatch):
+    monkeypatch.setattr(cache_bits, "TOGETHER", 3)
     model, ids = small_model(), torch.tensor([[3, 1, 4, 1, 5, 9, 2]])
     right = model(ids)[0]
     fine = with_bits(model, 16, "keys by column")(ids)[0]
@@ -152,11 +154,19 @@ def test_a_cache_of_few_bits_rounds_turned_keys_and_values():
     attend = with_bits(model, 3, "keys by column").layers[0].self_attention.attend
     turn = Rotary(64, 100_000.0)
     turned_q, turned_k = turn(q, k)
-    keys, values = asymmetric(turned_k, 3, COLUMN), asymmetric(v, 3, ROW)
+    closed = [asymmetric(turned_k[:, :, i : i + 3], 3, COLUMN) for i in (0, 3)]
+    keys, values = torch.cat([*closed, turned_k[:, :, 6:]], dim=2), asymmetric(v, 3, ROW)
     expected = torch.nn.functional.scaled_dot_product_attention(
         turned_q, *(x.repeat_interleave(3, 1) for x in (keys, values)), is_causal=True
     )
     torch.testing.assert_close(attend(q, k, v, causal=True)[0], expected, atol=1e-5, rtol=1e-4)
+
+
+def test_what_is_not_there_is_refused():
+    with pytest.raises(ValueError, match="scales='columns' must be one of 'rows, symmetric'"):
+        with_bits(small_model(), 4, "columns")
+    with pytest.raises(ValueError, match="mistake='no head' must be one of 'none', 'no divisor'"):
+        loss_range("no head")
 
 
 def test_few_bits_are_refused():

@@ -32,6 +32,28 @@ def load_measured(name: str) -> Any:
     return json.loads(path.read_text("utf-8"))
 
 
+def loss_range(mistake: str) -> tuple[float, float]:
+    """SmolLM2's least and largest loss with a mistake in all its layers, over four texts, in nats.
+
+    Args:
+        mistake: of `attention.pretrained.mistakes.MISTAKES`; "none" for the model as it is.
+
+    Raises:
+        ValueError: there is no such mistake.
+
+    Example:
+        >>> from attention.pretrained.measured import loss_range
+        >>> least, most = loss_range("no divisor")
+        >>> least > loss_range("none")[1]
+        True
+    """
+    prices = load_measured("mistakes")["prices"]
+    if mistake not in prices:
+        raise ValueError(f"mistake={mistake!r} must be one of {', '.join(map(repr, prices))}")
+    losses = [text["loss"] for text in prices[mistake].values()]
+    return min(losses), max(losses)
+
+
 def store(name: str, measured: Any) -> None:
     """Store one measurement in place of the last, with four digits behind the point."""
     text = json.dumps(rounded(measured), ensure_ascii=False, separators=(",", ":"))
