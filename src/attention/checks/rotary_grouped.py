@@ -5,6 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from attention.heads import merge_heads
 from attention.positions.rotary import Rotary
 
 from .bank import Bank
@@ -22,7 +23,7 @@ THETA = "`Rotary(d_key, base)(q, k)`"
 
 def rotary_grouped(q, k, v, base):
     """q (batch, heads, seq, d_key), k and v (batch, kv_heads, seq, d_key) -> merged rows."""
-    return merged(weighted(softmax(masked(scores(q, k, base))), v))
+    return merge_heads(weighted(softmax(masked(scores(q, k, base))), v))
 
 
 def scores(q: Tensor, k: Tensor, base: float, turn: Callable | None = None, scale=None) -> Tensor:
@@ -49,12 +50,8 @@ def weighted(weights: Tensor, v: Tensor) -> Tensor:
     return (weights @ v[:, :, None]).flatten(1, 2)
 
 
-def merged(heads: Tensor) -> Tensor:
-    return heads.transpose(1, 2).flatten(2)
-
-
 def turned_by(q, k, v, turn):
-    return merged(weighted(softmax(masked(scores(q, k, 1.0, turn))), v))
+    return merge_heads(weighted(softmax(masked(scores(q, k, 1.0, turn))), v))
 
 
 @BANK.mistake(
@@ -67,7 +64,7 @@ def dealt_out(q, k, v, base):
     q, k = Rotary(q.shape[-1], base)(q, k)
     group = q.shape[1] // k.shape[1]
     s = q.unflatten(1, (group, k.shape[1])) @ k[:, None].mT / q.shape[-1] ** 0.5
-    return merged((softmax(masked(s)) @ v[:, None]).flatten(1, 2))
+    return merge_heads((softmax(masked(s)) @ v[:, None]).flatten(1, 2))
 
 
 @BANK.mistake(
@@ -76,7 +73,7 @@ def dealt_out(q, k, v, base):
 )
 def not_shared(q, k, v, base):
     q, k = Rotary(q.shape[-1], base)(q, k)
-    return merged(softmax(masked(q @ k.mT / q.shape[-1] ** 0.5)) @ v)
+    return merge_heads(softmax(masked(q @ k.mT / q.shape[-1] ** 0.5)) @ v)
 
 
 @BANK.mistake(
@@ -98,7 +95,7 @@ def mean_of_the_group(q, k, v, base):
     "Divide by √d_key before the softmax: `/ q.shape[-1] ** 0.5`.",
 )
 def no_divisor(q, k, v, base):
-    return merged(weighted(softmax(masked(scores(q, k, base, scale=1.0))), v))
+    return merge_heads(weighted(softmax(masked(scores(q, k, base, scale=1.0))), v))
 
 
 @BANK.mistake(
@@ -106,7 +103,7 @@ def no_divisor(q, k, v, base):
     "Divide by √d_key: `/ q.shape[-1] ** 0.5`.",
 )
 def divided_by_d_key(q, k, v, base):
-    return merged(weighted(softmax(masked(scores(q, k, base, scale=1 / q.shape[-1]))), v))
+    return merge_heads(weighted(softmax(masked(scores(q, k, base, scale=1 / q.shape[-1]))), v))
 
 
 @BANK.mistake(
@@ -115,7 +112,7 @@ def divided_by_d_key(q, k, v, base):
 )
 def divided_by_the_root_of_d_model(q, k, v, base):
     scale = (q.shape[1] * q.shape[-1]) ** -0.5
-    return merged(weighted(softmax(masked(scores(q, k, base, scale=scale))), v))
+    return merge_heads(weighted(softmax(masked(scores(q, k, base, scale=scale))), v))
 
 
 @BANK.mistake(
@@ -123,7 +120,7 @@ def divided_by_the_root_of_d_model(q, k, v, base):
     "Each query shares out its weight among the keys: `softmax(-1)`.",
 )
 def softmax_over_the_queries(q, k, v, base):
-    return merged(weighted(softmax(masked(scores(q, k, base)), -2), v))
+    return merge_heads(weighted(softmax(masked(scores(q, k, base)), -2), v))
 
 
 @BANK.mistake(
@@ -133,7 +130,7 @@ def softmax_over_the_queries(q, k, v, base):
     "`scores.masked_fill(~causal_mask(seq), -torch.inf)`.",
 )
 def no_mask(q, k, v, base):
-    return merged(weighted(softmax(scores(q, k, base)), v))
+    return merge_heads(weighted(softmax(scores(q, k, base)), v))
 
 
 @BANK.mistake(
@@ -143,7 +140,7 @@ def no_mask(q, k, v, base):
 )
 def mask_inverted(q, k, v, base):
     s = scores(q, k, base)
-    return merged(weighted(softmax(s.masked_fill(~future(s), -torch.inf)), v))
+    return merge_heads(weighted(softmax(s.masked_fill(~future(s), -torch.inf)), v))
 
 
 @BANK.mistake(
@@ -154,7 +151,7 @@ def mask_inverted(q, k, v, base):
 def mask_hides_itself(q, k, v, base):
     s = scores(q, k, base)
     hidden = torch.ones(s.shape[-2:], dtype=torch.bool).triu()
-    return merged(weighted(softmax(s.masked_fill(hidden, -torch.inf)), v))
+    return merge_heads(weighted(softmax(s.masked_fill(hidden, -torch.inf)), v))
 
 
 @BANK.mistake(
@@ -163,7 +160,7 @@ def mask_hides_itself(q, k, v, base):
 )
 def masked_after_the_softmax(q, k, v, base):
     s = scores(q, k, base)
-    return merged(weighted(softmax(s) * ~future(s), v))
+    return merge_heads(weighted(softmax(s) * ~future(s), v))
 
 
 @BANK.mistake(
@@ -216,7 +213,7 @@ def values_turned_too(q, k, v, base):
 )
 def groups_merged_across(q, k, v, base):
     heads = softmax(masked(scores(q, k, base))) @ v[:, :, None]
-    return merged(heads.transpose(1, 2).flatten(1, 2))
+    return merge_heads(heads.transpose(1, 2).flatten(1, 2))
 
 
 @BANK.mistake(

@@ -12,9 +12,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attention.mechanism import HeadGate
 from attention.pretrained.mistakes import sharing_weights
 from attention.pretrained.sentences import draw
+from attention.trained.ablation import switch_off
 from attention.trained.head_scores import aligned_score
 from attention.transformer.decoder_only import DecoderOnly
 
@@ -124,13 +124,8 @@ def without_heads(model: DecoderOnly, heads: Iterable[Head]) -> DecoderOnly:
         False
     """
     model = sharing_weights(model)
-    gates = torch.ones(len(model.layers), model.layers[0].self_attention.n_heads)
     for layer, head in heads:
-        gates[layer, head] = 0
-    for layer, gate in zip(model.layers, gates, strict=True):
-        if not gate.all():
-            attention = layer.self_attention
-            attention.attend = HeadGate(attention.attend, gate)
+        switch_off(model.layers[layer].self_attention, head)
     return model
 
 
