@@ -10,6 +10,7 @@ import torch
 
 from attention import MultiHeadAttention
 from attention.explore.modules import HERE
+from attention.pretrained.maps import from_levels
 from tests.site.conftest import ROOT, explorer_cells, stored_views
 
 HOST = ROOT / "book" / "_ext" / "static_widgets" / "static" / "static_widgets"
@@ -188,6 +189,8 @@ class Frames:
     def _unpacked(self, value):
         if not (isinstance(value, dict) and "shape" in value):
             return value
+        if "levels" in value:
+            return from_levels(value["levels"], value["shape"]).numpy()
         size = int(np.prod(value["shape"]))
         return self._numbers[value["at"] : value["at"] + size].reshape(value["shape"])
 

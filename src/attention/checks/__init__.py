@@ -12,6 +12,7 @@ other numbers. `.require()` makes it a test, which raises `NotYet` where it has 
 from .add_and_norm import check_add_and_norm
 from .additive_weights import check_additive_weights
 from .attention_weights import check_attention_weights
+from .back_to_verb import check_back_to_verb
 from .causal import check_causal_mask
 from .decoder_step import check_decoder_step
 from .delta_write import check_delta_write

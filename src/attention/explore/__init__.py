@@ -1,6 +1,7 @@
 """Interactive views of every idea in the book, for any notebook."""
 
 from attention.explore.alignment import alignment_explorer
+from attention.explore.all_heads import all_heads_explorer
 from attention.explore.attention_graph import attention_graph_explorer
 from attention.explore.be_the_head import be_the_head_explorer
 from attention.explore.break_it import break_it_explorer

@@ -69,7 +69,7 @@ export function currentFrame(model, view) {
     const stored = storedFrame();
     const tokens = kind ? split(text) : [];
     const unknown = [...new Set(tokens)].filter((token) => !vocabulary.includes(token));
-    if (stored.error || (!tokens.length && !act && !stored.setting)) {
+    if (stored.error || !compute || (!tokens.length && !act && !stored.setting)) {
       return { frame: unpacked(stored, numbers), at, notes: "" };
     }
     if (tokens.length > longest) {

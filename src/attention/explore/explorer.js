@@ -25,7 +25,8 @@ let fields = 0; // numbers the text fields of a page, to tie each label to its f
 //   note      (frame, at) => what the text lacks
 //   examples  texts to try
 //   act       (what, memory): a button of the picture (`data-act`) was pressed, or a word was
-//             pointed at (`data-ask`); `memory` is its to write into, and the frame is made anew
+//             pointed at (`data-ask`); `memory` is its to write into, and the frame is made anew;
+//             what it returns, places of controls by name, is chosen there
 export function explorer(view) {
   return { render: ({ model, el }) => render(view, model, el) };
 }
@@ -83,7 +84,9 @@ function render(view, model, el) {
   picture.addEventListener("click", ({ target }) => {
     const button = target.closest("[data-act]");
     if (!button) return;
-    act(button.dataset.act, memory);
+    const chosen = act(button.dataset.act, memory);
+    for (const [name, place] of Object.entries(chosen ?? {})) model.set(name, place);
+    if (chosen) model.save_changes();
     redraw();
   });
 

@@ -22,11 +22,28 @@ function aligned(view) {
   return new Uint8Array(view.buffer, view.byteOffset, view.byteLength).slice().buffer;
 }
 
+const LEVELS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+// Causal weights (…, query, key), stored up to the diagonal, a character for each: `from_levels` of
+// pretrained/maps.py.
+function causal({ levels, shape }) {
+  const seq = shape.at(-1);
+  const data = new Float32Array(shape.reduce((a, b) => a * b, 1));
+  let nth = 0;
+  for (let start = 0; start < data.length; start += seq) {
+    for (let key = 0; key <= (start / seq) % seq; key++) {
+      data[start + key] = (LEVELS.indexOf(levels[nth++]) / (LEVELS.length - 1)) ** 2;
+    }
+  }
+  return new Tensor(shape, data);
+}
+
 // A stored frame, with its tensors taken out of the buffer.
 export function unpacked(stored, numbers) {
   return Object.fromEntries(
     Object.entries(stored).map(([name, value]) => {
       if (!value?.shape) return [name, value];
+      if (value.levels) return [name, causal(value)];
       const size = value.shape.reduce((a, b) => a * b, 1);
       return [name, new Tensor(value.shape, numbers.subarray(value.at, value.at + size))];
     }),

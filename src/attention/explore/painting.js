@@ -6,13 +6,14 @@ import { range } from "./tensor.js";
 
 const PRESSED = ["Enter", " "];
 
-// What lies over the cells of a matrix: clicked, each presses `act` as a button does.
-export function switches([height, width], name) {
+// What lies over the cells of a matrix, so `high` if they are not square: clicked, each presses
+// `act` as a button does.
+export function switches([height, width], name, high) {
   return ({ size }) =>
     range(height * width).map((i) => {
       const [r, c] = [Math.floor(i / width), i % width];
-      const corner = `${c * size} ${r * size}`;
-      const d = `M${corner}h${size}v${size}h${-size}z`;
+      const corner = `${c * size} ${r * (high ?? size)}`;
+      const d = `M${corner}h${size}v${high ?? size}h${-size}z`;
       const press = { "data-act": `${name} ${r} ${c}`, "data-corner": corner };
       return element("path", { d, ...press, fill: "transparent", cursor: "pointer" });
     }).join("");

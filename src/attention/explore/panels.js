@@ -28,10 +28,10 @@ export function record(matrix) {
 
 // A captioned part of the picture; parts stand side by side where there is room. `symbol` is what
 // it shows: q, k, v, scores, weights or output, which have colours of their own on the book's
-// pages.
-export function panel(caption, body, symbol = "") {
+// pages. On a phone one that `stays` is kept in sight while the reader presses what is below it.
+export function panel(caption, body, symbol = "", stays = false) {
   const nth = contents.push(element("figcaption", {}, escapeHtml(caption)) + body) - 1;
-  const look = `panel${symbol && ` sym sym-${symbol}`}`;
+  const look = `panel${symbol && ` sym sym-${symbol}`}${stays ? " stays" : ""}`;
   return element("figure", { class: look, "data-panel": nth });
 }
 

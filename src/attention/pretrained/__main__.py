@@ -17,27 +17,42 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from attention.masks import causal_mask
+from attention.positions.rotary import Rotary
 from attention.pretrained.cache_bits import SCALES, with_bits
+from attention.pretrained.changes import (
+    bases_of_data,
+    bases_of_weights,
+    best_blocks,
+    best_keys,
+    still,
+    with_fewer_numbers,
+    with_first_value,
+)
 from attention.pretrained.heads import (
+    Head,
     at_the_verb,
     best,
+    chosen_right,
     copied,
     first_token_score,
     repeated,
     scores,
+    within_and_across,
     without_heads,
 )
 from attention.pretrained.loading import Pretrained, load
+from attention.pretrained.maps import SENTENCES, map_of
 from attention.pretrained.measured import store
-from attention.pretrained.mistakes import MISTAKES, price
+from attention.pretrained.mistakes import BASE, D_KEY, GROUP, MISTAKES, price, wrong
+from attention.pretrained.needed import SHORT, needed
 from attention.pretrained.next_tokens import PROMPTS, greedy
-from attention.pretrained.sentences import KINDS
+from attention.pretrained.sentences import KINDS, himself_or_herself, is_or_are
 from attention.pretrained.texts import token_ids_of_texts
 from attention.sparse.sinks import sink_mask
 from attention.trained.head_scores import induction_score, previous_token_score
 from attention.transformer.decoder_only import DecoderOnly
 
-SHORT, LONG = 200, 640  # tokens of a text
+LONG = 640  # tokens of a text
 LENGTHS = (100, 200, 400, 640)
 SEEDS = (0, 1, 2)
 STEPS, TEMPERATURES = 16, (0.5, 0.7, 1.0, 1.5, 2.0)
@@ -130,15 +145,7 @@ def heads(smol: Pretrained) -> dict[str, Any]:
         "the strongest previous-token head": best(rules["previous"], 1),
         "the eight strongest previous-token heads": best(rules["previous"], 8),
     }
-    for seed in range(
-        5
-    ):  # as many as the six, of the same layers, and none of the twelve strongest
-        rng, strongest = random.Random(seed), set(best(by_induction, 12))
-        others = [
-            rng.choice([(layer, h) for h in range(9) if (layer, h) not in strongest])
-            for layer, _ in best(by_induction, 6)
-        ]
-        switched_off[f"six others of the same layers, draw {seed}"] = others
+    switched_off |= others(best(by_induction, 6), best(by_induction, 12))
     return {
         "rules": {name: each.tolist() for name, each in rules.items()},
         "verbs": verbs,
@@ -193,31 +200,148 @@ def sinks(smol: Pretrained) -> dict[str, list[Any]]:
     """What becomes of the first token on four texts, and of the second if the first is hidden.
 
     "weight" is the mean over all heads, "length" that of its row after each layer, in times of the
-    median row's, and "loss" the pair as it is and with the first token hidden from all others.
+    median row's. With the first token "hidden from all" others, the second sees itself alone, and
+    positions are relative: that is the text without its first token. "hidden from later" ones, the
+    second still sees the first. "loss" has the three in this order. "value" is the loss of the
+    first `SHORT` tokens as they are, and with what every later row takes from the first token, from
+    layer 12 on, replaced by its mean over these rows, and by nothing.
     """
-    measured: dict[str, list[Any]] = {"weight": [], "length": [], "second": [], "loss": []}
-    hidden = causal_mask(LONG - 1)
-    hidden[1:, 0] = False
+    measured: dict[str, list[Any]] = {
+        name: [] for name in ("length", "weight", "hidden from all", "hidden from later")
+    }
+    measured |= {"loss": [], "value": []}
+    from_all, from_later = causal_mask(LONG - 1), causal_mask(LONG - 1)
+    from_all[1:, 0] = False
+    from_later[2:, 0] = False
+    masks = {"weight": (None, 0), "hidden from all": (from_all, 1)}
+    masks["hidden from later"] = (from_later, 1)
     for ids in token_ids_of_texts(smol.tokenizer, LONG).values():
-        ids, following = ids[:, :-1], ids[0, 1:]
+        short, ids, following = ids[:, :SHORT], ids[:, :-1], ids[0, 1:]
         x, lengths, losses = smol.model.embedding(ids), [], []
         for layer in smol.model.layers:
             x, _ = layer(x, causal=True, need_weights=False)
             row = x[0].norm(dim=-1)
             lengths.append((row[0] / row.median()).item())
         measured["length"].append(lengths)
-        for mask, name, token in ((None, "weight", 0), (hidden, "second", 1)):
+        for name, (mask, token) in masks.items():
             x, weights = smol.model.read(ids, mask)
             of_token = torch.stack(weights)[:, 0, :, 2:, token]
             measured[name].append(of_token.mean().item())
             losses.append(F.cross_entropy(smol.model.to_logits(x)[0], following).item())
         measured["loss"].append(losses)
+        replaced = [with_first_value(smol.model, of, 12) for of in ("mean", "nothing")]
+        measured["value"].append([price(model, short).loss for model in (smol.model, *replaced)])
     return measured
+
+
+def choices(smol: Pretrained) -> dict[str, dict[str, float]]:
+    """The share of words that agree with the subject, without some heads and without others."""
+    subject, before_verb = [(13, 8), (25, 2), (16, 5)], [(26, 0), (27, 8)]
+    removed = {
+        "himself": {
+            "none": [],
+            **{f"{layer}.{head}": [(layer, head)] for layer, head in subject},
+            "all three": subject,
+            **others(subject, subject),
+        },
+        "is": {
+            "none": [],
+            "13.8": subject[:1],
+            "26.0 and 27.8": before_verb,
+            **others(before_verb, before_verb),
+        },
+    }
+    sentences = {"himself": himself_or_herself(), "is": is_or_are()}
+    return {
+        kind: {
+            name: chosen_right(without_heads(smol.model, some), smol.tokenizer, sentences[kind])
+            for name, some in of_kind.items()
+        }
+        for kind, of_kind in removed.items()
+    }
+
+
+def others(heads: list[Head], strongest: list[Head]) -> dict[str, list[Head]]:
+    """Five draws of as many heads of the same layers, each once, and none of the strongest."""
+    draws = {}
+    for seed in range(5):
+        rng, drawn = random.Random(seed), []
+        for layer, _ in heads:
+            taken = {*strongest, *drawn}
+            drawn.append(rng.choice([(layer, h) for h in range(9) if (layer, h) not in taken]))
+        draws[f"others of the same layers, draw {seed}"] = drawn
+    return draws
+
+
+def groups(smol: Pretrained) -> dict[str, list[float]]:
+    """How alike the maps of heads are that share a KV head and that do not, on four texts."""
+    alike: dict[str, list[float]] = {"within": [], "across": []}
+    for ids in token_ids_of_texts(smol.tokenizer, SHORT).values():
+        with torch.no_grad():
+            _, weights = smol.model.read(ids)
+        # The first token has most of many maps, whatever their heads look for.
+        rest = [of_layer[..., 1:, 1:] for of_layer in weights]
+        pairs = torch.tensor([within_and_across(of_layer, GROUP) for of_layer in rest])
+        for name, of_text in zip(alike, pairs.mean(0).tolist(), strict=True):
+            alike[name].append(of_text)
+    return alike
+
+
+def changes(smol: Pretrained) -> dict[str, list[float]]:
+    """Perplexity on four texts with fewer turns, fewer numbers for a token, or fewer keys."""
+    texts = list(token_ids_of_texts(smol.tokenizer, LONG).values())
+
+    def perplexities(model):
+        return [exp(price(model, ids).loss) for ids in texts]
+
+    steps: dict[str, dict[str, Any]] = {
+        "as it is": {},
+        **{
+            f"pairs {pairs.start} to {pairs.stop - 1} not turned": {
+                "turn": Rotary(D_KEY, BASE, angles=still(pairs))
+            }
+            for pairs in (slice(0, 8), slice(8, 16), slice(16, 24), slice(24, 32))
+        },
+        "the best 32 keys": {"weigh": best_keys(32)},
+        "the best 4 blocks of 32": {"weigh": best_blocks(4, 32)},
+        "the same, the first always": {"weigh": best_blocks(4, 32, first=True)},
+    }
+    measured = {name: perplexities(wrong(**step)(smol.model)) for name, step in steps.items()}
+    measured["one KV head"] = perplexities(MISTAKES["one KV head"](smol.model))
+    for kept in (128, 320):
+        by_weights = with_fewer_numbers(smol.model, bases_of_weights(smol.model, kept))
+        measured[f"{kept} numbers by weights"] = perplexities(by_weights)
+        # Fitted to the other three texts.
+        measured[f"{kept} numbers by data"] = [
+            exp(price(with_fewer_numbers(smol.model, bases), ids).loss)
+            for i, ids in enumerate(texts)
+            for bases in [bases_of_data(smol.model, texts[:i] + texts[i + 1 :], kept)]
+        ]
+    return measured
+
+
+def maps(smol: Pretrained) -> dict[str, dict[str, Any]]:
+    """Where all heads look in each sentence of the explorer of 270 heads."""
+    return {each: map_of(smol.model, smol.tokenizer, each) for each in SENTENCES}
 
 
 MEASUREMENTS: dict[str, Callable[[Pretrained], Any]] = {
     each.__name__: each
-    for each in (mistakes, lengths, next_tokens, cache_bits, heads, removals, windows, sinks)
+    for each in (
+        mistakes,
+        lengths,
+        next_tokens,
+        cache_bits,
+        heads,
+        removals,
+        windows,
+        sinks,
+        choices,
+        groups,
+        changes,
+        needed,
+        maps,
+    )
 }
 
 

@@ -11,9 +11,10 @@ from typing import Any
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn import functional as F
 
 from attention.pretrained.mistakes import sharing_weights
-from attention.pretrained.sentences import draw
+from attention.pretrained.sentences import Choice, draw
 from attention.trained.ablation import switch_off
 from attention.trained.head_scores import aligned_score
 from attention.transformer.decoder_only import DecoderOnly
@@ -133,7 +134,7 @@ def without_heads(model: DecoderOnly, heads: Iterable[Head]) -> DecoderOnly:
 def at_the_verb(
     model: DecoderOnly, tokenizer: Any, kind: str, seed: int, count: int = 60
 ) -> dict[str, Float[Tensor, "layers heads"]]:
-    """Where each head looks at the verb of drawn sentences, the mean weight by what it looks at.
+    """Where each head looks from the verb of drawn sentences, and back to it: mean weights.
 
     Args:
         model: the model.
@@ -143,8 +144,9 @@ def at_the_verb(
         count: how many sentences.
 
     Returns:
-        A dict of "subject", the verb's own, "nearest", the noun nearest before the verb, and
-        "previous", the token before it; (layers, heads) each.
+        A dict of "subject", the verb's own, "nearest", the noun nearest before the verb,
+        "previous", the token before it, and "object", where the verb's object gives the verb;
+        (layers, heads) each.
 
     Example:
         >>> from attention.pretrained import load
@@ -158,10 +160,73 @@ def at_the_verb(
     for _ in range(count):
         one = draw(kind, tokenizer, rng)
         _, weights = model.read(torch.tensor([one.ids]))
-        of_verb = torch.stack(weights)[:, 0, :, one.verb]  # (layers, heads, key)
+        of_heads = torch.stack(weights)[:, 0]  # (layers, heads, query, key)
         places = {"subject": one.subject, "nearest": one.nearest, "previous": one.verb - 1}
-        found.append({name: of_verb[..., place] for name, place in places.items()})
+        looked = {name: of_heads[..., one.verb, place] for name, place in places.items()}
+        found.append({**looked, "object": of_heads[..., one.object, one.verb]})
     return {name: torch.stack([each[name] for each in found]).mean(0) for name in found[0]}
+
+
+@torch.no_grad()
+def chosen_right(model: DecoderOnly, tokenizer: Any, choices: Iterable[Choice]) -> float:
+    """The share of beginnings after which the right one of two words is the likelier.
+
+    What is read is the row of a beginning's last token: heads count that look from there, and those
+    that wrote what these read.
+
+    Args:
+        model: the model, whole or without some heads.
+        tokenizer: as `attention.pretrained.load` returns it.
+        choices: as `is_or_are` and `himself_or_herself` make them.
+
+    Example:
+        >>> from attention.pretrained import load
+        >>> from attention.pretrained.heads import chosen_right
+        >>> from attention.pretrained.sentences import is_or_are
+        >>> model, tokenizer, _ = load()
+        >>> chosen_right(model, tokenizer, is_or_are()) > 0.9
+        True
+    """
+    of_length: dict[int, list[list[int]]] = {}
+    for beginning, *words in choices:
+        ids = tokenizer.encode(beginning).ids
+        both = [tokenizer.encode(word).ids[0] for word in words]
+        of_length.setdefault(len(ids), []).append(ids + both)
+    right = []
+    for rows in map(torch.tensor, of_length.values()):
+        x, _ = model.read(rows[:, :-2], need_weights=False)
+        good, bad = model.to_logits(x[:, -1:])[:, 0].gather(1, rows[:, -2:]).unbind(1)
+        right += (good > bad).tolist()
+    return sum(right) / len(right)
+
+
+def within_and_across(
+    weights: Float[Tensor, "batch heads query key"], group: int
+) -> tuple[float, float]:
+    """How alike the maps of heads are that share a KV head, and of those that do not.
+
+    Args:
+        weights: of one layer, (batch, heads, query, key).
+        group: how many query heads share a KV head.
+
+    Returns:
+        The mean cosine of two heads' maps within a group, and that across groups.
+
+    Example:
+        >>> import torch
+        >>> from attention.pretrained.heads import within_and_across
+        >>> maps = torch.eye(2).repeat_interleave(2, dim=0)[None, :, None]  # two pairs of heads
+        >>> within_and_across(maps, group=2)
+        (1.0, 0.0)
+    """
+    flat = F.normalize(weights.transpose(0, 1).flatten(1), dim=-1)
+    cosines, n_heads = flat @ flat.T, len(flat)
+    group_of = torch.arange(n_heads) // group
+    same = group_of[:, None] == group_of
+    return (
+        cosines[same & ~torch.eye(n_heads, dtype=torch.bool)].mean().item(),
+        cosines[~same].mean().item(),
+    )
 
 
 def best(of_heads: Float[Tensor, "layers heads"], count: int) -> list[Head]:

@@ -96,7 +96,9 @@ class StepwiseAttention(nn.Module):
 
 
 def masked_softmax(
-    scores: Float[Tensor, "batch heads query key"], sees: Bool[Tensor, "query key"], axis: int = -1
+    scores: Float[Tensor, "batch heads query key"],
+    sees: Bool[Tensor, "... query key"],
+    axis: int = -1,
 ) -> Float[Tensor, "batch heads query key"]:
     return scores.masked_fill(~sees, -torch.inf).softmax(axis).nan_to_num(0.0)
 

@@ -5,6 +5,8 @@ previous word or the nearest noun.
 """
 
 import random
+from collections.abc import Iterator
+from itertools import permutations
 from typing import Any, NamedTuple
 
 NOUNS = [
@@ -40,6 +42,12 @@ PLACES = [
 ]
 OPENING = "Once upon a time"
 KINDS = ("plain", "place", "relative")
+IN_BOTH_NUMBERS = (
+    "key keys cat cats dog dogs boy boys farmer farmers picture pictures author authors"
+)
+OF_BOTH_GENDERS = "king queen boy girl man woman father mother husband wife uncle aunt son daughter"
+# After these SmolLM2 says nearly always himself of a man and herself of a woman.
+OF_ONESELF = ("blamed", "introduced", "taught", "covered")
 
 
 class Sentence(NamedTuple):
@@ -63,6 +71,68 @@ class Sentence(NamedTuple):
     verb: int
     nearest: int
     object: int
+
+
+class Choice(NamedTuple):
+    """The beginning of a sentence, and two words of which its subject allows one.
+
+    Attributes:
+        beginning: what the model reads.
+        right: the word that agrees with the subject, with the space before it.
+        wrong: that which agrees with the noun beside it.
+
+    Example:
+        >>> from attention.pretrained.sentences import Choice
+        >>> Choice("The keys near the cabinet", " are", " is").right
+        ' are'
+    """
+
+    beginning: str
+    right: str
+    wrong: str
+
+
+def is_or_are() -> list[Choice]:
+    """Beginnings that end before the verb: "the keys near the cat", which is plural.
+
+    Source:
+        Linzen et al. 2016, for such sentences.
+
+    Example:
+        >>> from attention.pretrained.sentences import is_or_are
+        >>> len(is_or_are()), is_or_are()[0]
+        (84, Choice(beginning='The key near the cats', right=' is', wrong=' are'))
+    """
+    return [
+        Choice(f"The {noun} near the {other}", right, wrong)
+        for noun, other, (right, wrong) in crossed(IN_BOTH_NUMBERS, (" is", " are"))
+    ]
+
+
+def himself_or_herself() -> list[Choice]:
+    """Beginnings that end with the verb: "the king near the girl blamed", himself.
+
+    Source:
+        Marvin and Linzen 2018, for reflexive pronouns.
+
+    Example:
+        >>> from attention.pretrained.sentences import himself_or_herself
+        >>> len(himself_or_herself()), himself_or_herself()[0].beginning
+        (336, 'Once upon a time the king near the girl blamed')
+    """
+    return [
+        Choice(f"{OPENING} the {noun} near the {other} {verb}", right, wrong)
+        for verb in OF_ONESELF
+        for noun, other, (right, wrong) in crossed(OF_BOTH_GENDERS, (" himself", " herself"))
+    ]
+
+
+def crossed(pairs: str, forms: tuple[str, str]) -> Iterator[tuple[str, str, tuple[str, str]]]:
+    """Every noun beside every other of the other form, and the form that fits it, first."""
+    words = pairs.split()
+    for nouns, others in permutations(zip(words[::2], words[1::2], strict=True), 2):
+        yield nouns[0], others[1], forms
+        yield nouns[1], others[0], forms[::-1]
 
 
 def sentence(words: list[str], tokenizer: Any, **at: int) -> Sentence:

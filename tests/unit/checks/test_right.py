@@ -20,6 +20,7 @@ from attention import (
     checks,
 )
 from attention.checks import (
+    back_to_verb,
     decoder_step,
     look_back,
     pre_norm_layer,
@@ -287,6 +288,17 @@ def test_a_key_is_removed_as_by_a_mask():
             rows = weights[i, :, :, key] < 1 - 1e-6
             change, _ = remove_each.remove_each(weights[i], values[i])
             torch.testing.assert_close(change[..., key][rows], moved[i][rows], rtol=1e-6, atol=1e-9)
+
+
+def test_a_first_token_that_is_left_out_is_one_that_a_mask_hides():
+    for case in back_to_verb.TASK.cases(Numbers(0)):
+        weights, objects, verbs = case.inputs.values()
+        scores = weights.log()
+        scores[..., 0] = -math.inf
+        hidden = scores.softmax(-1)
+        places = enumerate(zip(objects, verbs, strict=True))
+        due = sum(hidden[sentence, :, o, v] for sentence, (o, v) in places) / len(verbs)
+        torch.testing.assert_close(back_to_verb.back_to_verb(weights, objects, verbs), due)
 
 
 def test_the_right_counts_are_those_of_a_layer_with_a_cache():

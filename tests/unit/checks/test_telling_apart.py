@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional as F
 
 from attention import causal_mask, checks
-from attention.checks import decoder_step, training_step, two_heads, what_followed
+from attention.checks import back_to_verb, decoder_step, training_step, two_heads, what_followed
 from attention.checks.comparing import close
 from attention.checks.inputs import Numbers
 from attention.checks.look_back import LEAST, TASK, attended
@@ -53,6 +53,21 @@ def test_what_followed_tokens_come_once_twice_and_more_often():
             assert {1, 2}.issubset(counts) and max(counts) > 2
             assert weights.triu(1).sum() == 0
             torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:3]))
+
+
+def test_back_to_verb_a_verb_stands_before_its_object_and_some_heads_look_there_most():
+    """Where no head did, counting the largest would give what swapped roles give: 0."""
+    for seed in range(20):
+        for case in back_to_verb.TASK.cases(Numbers(seed)):
+            weights, objects, verbs = case.inputs.values()
+            assert len(verbs.unique()) == len(objects.unique()) == len(verbs) >= 3
+            assert verbs.min() > 0 and (objects - verbs).min() > 0
+            assert weights.triu(1).sum() == 0
+            torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:3]))
+            rows = torch.stack([weights[i, :, place] for i, place in enumerate(objects)])
+            assert rows[..., 0].mean() > 1 / 4
+            largest = rows.argmax(-1)
+            assert (largest == verbs[:, None]).any() and (largest == 0).any()
 
 
 def test_two_heads_every_habit_of_the_bank_is_known_and_its_own():

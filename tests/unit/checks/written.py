@@ -747,6 +747,29 @@ WHAT_FOLLOWED = {
     "place_0_left_out": {"start": 1},
 }
 
+
+def without_the_first(row):
+    rest = row.clone()
+    rest[..., 0] = 0
+    return rest / rest.sum(-1, keepdim=True)
+
+
+def back_to_verb(
+    weights, objects, verbs, *, row=lambda heads, o: heads[:, o], rest=without_the_first, dim=0
+):
+    """Sentence by sentence, with the first weight at 0 where the solution cuts it off."""
+    places = zip(weights, objects, verbs, strict=True)
+    return torch.stack([rest(row(heads, o))[:, v] for heads, o, v in places]).mean(dim)
+
+
+BACK_TO_VERB = {
+    "roles_swapped": {"row": lambda heads, o: heads[:, :, o]},
+    "over_all_queries": {"row": lambda heads, o: heads.mean(1)},
+    "the_first_row_as_well": {"row": lambda heads, o: without_the_first(heads).mean(1)},
+    "softmax_again": {"rest": lambda row: without_the_first(row.softmax(-1))},
+    "averaged_over_the_heads": {"dim": 1},
+}
+
 WRITTEN = [
     (checks.check_step_matrix, step_matrix, STEP_MATRIX),
     (checks.check_projection, projection, PROJECTION),
@@ -774,4 +797,5 @@ WRITTEN = [
     (checks.check_training_step, training_step, TRAINING_STEP),
     (checks.check_two_heads, two_heads, TWO_HEADS),
     (checks.check_what_followed, what_followed, WHAT_FOLLOWED),
+    (checks.check_back_to_verb, back_to_verb, BACK_TO_VERB),
 ]

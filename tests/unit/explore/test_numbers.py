@@ -26,6 +26,7 @@ from attention.cost.situations import load_situations
 from attention.explore import (
     alignment,
     alignment_explorer,
+    all_heads_explorer,
     buckets,
     buckets_explorer,
     cache,
@@ -47,13 +48,14 @@ from attention.explore import (
     writing,
     writing_explorer,
 )
+from attention.pretrained.maps import from_levels
 from attention.pretrained.measured import load_measured
 from attention.pretrained.mistakes import MISTAKES
 from attention.trained import dates, induction, last_speaker, relative_clauses
 from attention.trained.last_speaker import NAMES, SCHEMES, WORDS, new_talks
 from attention.trained.relative_clauses import accuracy_by_kind, new_clauses
 from attention.trained.without_parts import rows_by_sublayer, spread, without_parts
-from tests.unit.explore.frames import frame
+from tests.unit.explore.frames import frame, options
 
 pytestmark = pytest.mark.slow
 
@@ -442,3 +444,32 @@ def test_next_tokens_holds_what_was_written_with_each_mistake():
         of = measured["prices"][mistake].values()
         mean = sum(text["loss"] for text in of) / len(of)
         assert held["losses"][held["names"].index(mistake)].item() == pytest.approx(mean)
+
+
+def test_all_heads_hold_what_was_measured_of_each():
+    explorer = all_heads_explorer()
+    heads, removals = load_measured("heads"), load_measured("removals")
+    whole = removals["none"]["loss"]
+    held = frame(explorer, sentence=options(explorer, "sentence")[0])
+    for layer, head in ((0, 0), (13, 8), (16, 0), (29, 8)):
+        previous, subject, first, followed, cost = held["scores"][:, layer, head].tolist()
+        for name, score in (("previous", previous), ("first", first), ("induction", followed)):
+            assert score == pytest.approx(heads["rules"][name][layer][head])
+        across = [heads["verbs"][kind]["subject"][layer][head] for kind in ("place", "relative")]
+        assert subject == pytest.approx(sum(across) / 2)
+        without = removals[f"{layer}.{head}"]
+        rises = [a - b for a, b in zip(without["loss"], whole, strict=True)]
+        assert cost == pytest.approx(sum(rises) / 4, abs=1e-5)
+        assert held["copied"][layer, head].item() == pytest.approx(without["copied"])
+    for sentence, stored in load_measured("maps").items():
+        held = frame(explorer, sentence=sentence)
+        assert held["tokens"] == stored["tokens"]
+        assert held["weights"] == {"levels": stored["levels"], "shape": stored["shape"]}
+
+
+def test_all_heads_takes_texts_of_the_readers_own():
+    explorer = all_heads_explorer(["The dogs near the cat are old."])
+    held = frame(explorer, sentence="The dogs near the cat are old.")
+    assert held["tokens"][5] == " are"
+    weights = from_levels(held["weights"]["levels"], held["weights"]["shape"])
+    assert weights.shape == (30, 9, 8, 8) and weights[13, 8, 5, 1] > 0.5

@@ -10,13 +10,22 @@ from attention.pretrained import load
 from attention.pretrained.heads import (
     at_the_verb,
     best,
+    chosen_right,
     copied,
     first_token_score,
     repeated,
     scores,
     without_heads,
 )
-from attention.pretrained.sentences import KINDS, NOUNS, VERBS, draw
+from attention.pretrained.sentences import (
+    KINDS,
+    NOUNS,
+    VERBS,
+    Choice,
+    draw,
+    himself_or_herself,
+    is_or_are,
+)
 from attention.trained.head_scores import induction_score
 
 
@@ -116,3 +125,27 @@ def test_where_a_verb_looks_is_read_from_its_row():
         torch.testing.assert_close(ours[name], expected, atol=1e-5, rtol=1e-4)
     with pytest.raises(ValueError, match="kind='passive' must be one of plain, place, relative"):
         draw("passive", smol.tokenizer, rng)
+
+
+def test_choices_cross_every_noun_with_those_of_the_other_form():
+    both = is_or_are()
+    assert len(set(both)) == len(both) == 7 * 6 * 2
+    for beginning, right, _ in both:
+        noun, other = beginning.split()[1], beginning.split()[-1]
+        assert (right == " are") == noun.endswith("s") != other.endswith("s")
+        assert noun.removesuffix("s") != other.removesuffix("s")
+    women = {"queen", "girl", "woman", "mother", "wife", "aunt", "daughter"}
+    for beginning, right, wrong in himself_or_herself():
+        noun, other = beginning.split()[5], beginning.split()[8]
+        assert (noun in women) == (right == " herself") == (wrong == " himself")
+        assert (other in women) != (noun in women)
+
+
+def test_chosen_right_counts_the_likelier_of_two():
+    model, tokenizer, _ = load()
+    some = [
+        Choice("The capital of France is", " Paris", " London"),
+        Choice("The capital of France is", " London", " Paris"),
+        Choice("Once upon a", " time", " France"),
+    ]
+    assert chosen_right(model, tokenizer, some) == pytest.approx(2 / 3)

@@ -5,12 +5,15 @@ import math
 import pytest
 import torch
 
+from attention.positions.rotary import Rotary
 from attention.pretrained import __main__ as command
 from attention.pretrained import load
 from attention.pretrained.cache_bits import with_bits
+from attention.pretrained.changes import best_blocks, still
 from attention.pretrained.heads import copied, repeated, without_heads
+from attention.pretrained.maps import SENTENCES, from_levels
 from attention.pretrained.measured import HERE, load_measured, rounded
-from attention.pretrained.mistakes import MISTAKES, price
+from attention.pretrained.mistakes import BASE, D_KEY, MISTAKES, price, wrong
 from attention.pretrained.next_tokens import PROMPTS, greedy
 from attention.pretrained.texts import token_ids_of_texts
 
@@ -40,9 +43,32 @@ def assert_near(measured, stored, where=""):
 
 
 @pytest.mark.everything
-@pytest.mark.parametrize("name", [name for name in command.MEASUREMENTS if name != "removals"])
+@pytest.mark.parametrize(
+    "name", [name for name in command.MEASUREMENTS if name not in ("removals", "maps")]
+)
 def test_a_measurement_made_again_gives_the_same(smol, name):
     assert_near(rounded(command.MEASUREMENTS[name](smol)), load_measured(name))
+
+
+@pytest.mark.parametrize("sentence", [SENTENCES[0], SENTENCES[-1]])
+def test_maps_are_those_that_are_stored(smol, sentence):
+    stored = load_measured("maps")[sentence]
+    ids = torch.tensor([smol.tokenizer.encode(sentence).ids])
+    assert [smol.tokenizer.decode([each]) for each in ids[0].tolist()] == stored["tokens"]
+    weights = torch.stack(smol.model(ids)[1])[:, 0]
+    apart = (from_levels(stored["levels"], stored["shape"]).sqrt() - weights.sqrt()).abs()
+    assert apart.max().item() < 0.5 / 63 + 2e-3  # half a level, and another processor's sums
+
+
+@pytest.mark.parametrize("name", ["pairs 0 to 7 not turned", "the same, the first always"])
+def test_what_a_change_costs_is_what_is_stored(smol, name):
+    step = {
+        "pairs 0 to 7 not turned": {"turn": Rotary(D_KEY, BASE, angles=still(slice(0, 8)))},
+        "the same, the first always": {"weigh": best_blocks(4, 32, first=True)},
+    }[name]
+    ids = token_ids_of_texts(smol.tokenizer, command.LONG)["bread"]
+    ours = math.exp(price(wrong(**step)(smol.model), ids).loss)
+    assert ours == pytest.approx(load_measured("changes")[name][0], **NEAR)
 
 
 @pytest.mark.parametrize("name", ["none", "no mask", "KV heads dealt out"])
