@@ -11,6 +11,7 @@ from attention.pretrained.heads import best
 from attention.pretrained.loading import load
 from attention.pretrained.maps import map_of
 from attention.pretrained.measured import load_measured
+from attention.pretrained.sentences import OPENING
 
 BUTTONS = 6  # heads of a rule that have one
 MEASURED = [  # of each rule, on what
@@ -92,7 +93,11 @@ def all_heads_explorer(texts: Sequence[str] | None = None) -> Explorer:
         "all_heads",
         f"{n_layers * n_heads} heads",
         {
-            "sentence": Dropdown(options=list(maps), description="sentence"),
+            "sentence": Dropdown(
+                # What they begin with alike would fill a narrow menu.
+                options=[(text.removeprefix(f"{OPENING} "), text) for text in maps],
+                description="sentence",
+            ),
             "rule": Dropdown(options=names, description="rule"),
             "layer": SelectionSlider(options=range(n_layers), value=OPENED[0], description="layer"),
             "head": SelectionSlider(options=range(n_heads), value=OPENED[1], description="head"),

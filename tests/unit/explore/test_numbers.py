@@ -461,8 +461,10 @@ def test_all_heads_hold_what_was_measured_of_each():
         rises = [a - b for a, b in zip(without["loss"], whole, strict=True)]
         assert cost == pytest.approx(sum(rises) / 4, abs=1e-5)
         assert held["copied"][layer, head].item() == pytest.approx(without["copied"])
-    for sentence, stored in load_measured("maps").items():
-        held = frame(explorer, sentence=sentence)
+    maps = load_measured("maps").items()
+    for label, (sentence, stored) in zip(options(explorer, "sentence"), maps, strict=True):
+        assert sentence.removeprefix("Once upon a time ") == label
+        held = frame(explorer, sentence=label)
         assert held["tokens"] == stored["tokens"]
         assert held["weights"] == {"levels": stored["levels"], "shape": stored["shape"]}
 
@@ -473,3 +475,12 @@ def test_all_heads_takes_texts_of_the_readers_own():
     assert held["tokens"][5] == " are"
     weights = from_levels(held["weights"]["levels"], held["weights"]["shape"])
     assert weights.shape == (30, 9, 8, 8) and weights[13, 8, 5, 1] > 0.5
+
+
+def test_what_the_chapter_says_of_a_repeated_list_is_in_its_map():
+    stored = load_measured("maps")["red blue green pink red blue green pink"]
+    weights = from_levels(stored["levels"], stored["shape"])[18, 6]
+    assert [word.strip() for word in stored["tokens"][:4]] == ["red", "blue", "green", "pink"]
+    assert weights[5].argmax() == 2 and weights[6].argmax() == 3  # blue to green, green to pink
+    assert weights[1:4, 0].min() > 0.7  # the first half rests
+    assert weights[4].max() < 0.5  # the second red, which is another token, finds nothing
