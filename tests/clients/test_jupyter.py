@@ -17,6 +17,7 @@ import pytest
 from nbformat.sign import NotebookNotary
 from playwright.sync_api import expect
 
+from attention.pretrained.maps import from_levels
 from tests.clients.conftest import BOOK
 from tools.refresh import chapters
 from tools.widget_state import WIDGET_STATE, reached, views
@@ -109,6 +110,8 @@ class Stored:
     def _unpacked(self, value):
         if not (isinstance(value, dict) and "shape" in value):
             return value
+        if "levels" in value:
+            return from_levels(value["levels"], value["shape"]).numpy()
         size = int(np.prod(value["shape"]))
         return self._numbers[value["at"] : value["at"] + size].reshape(value["shape"])
 
