@@ -58,7 +58,7 @@ def next_tokens_explorer(mistakes: Iterable[str] | None = None) -> Explorer:
     def still(frame: Frame) -> Picture:
         first = [told(token) for token in frame["likeliest"][0]]
         of = zip(first, frame["shares"][0, :, 0].tolist(), strict=True)
-        shares = [f"{token} {share:.2f}" for token, share in of]
+        shares = [f"{token.strip()} {share:.2f}" for token, share in of]
         return plot_matrices(
             {f"what may follow “{''.join(frame['read'])}”": frame["shares"][0].T},
             rows=["next"],
