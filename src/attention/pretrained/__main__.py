@@ -7,7 +7,7 @@ below; without a name all are made. It takes minutes on two cores.
 import argparse
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from math import exp
 from typing import Any
@@ -98,16 +98,18 @@ def cache_bits(smol: Pretrained) -> dict[str, Any]:
     """Perplexity with keys and values in a few bits, on four texts."""
     texts = token_ids_of_texts(smol.tokenizer, LONG).values()
 
-    def perplexities(model):
-        return [exp(price(model, ids).loss) for ids in texts]
-
     of_bits = {
         scales: {
-            str(bits): perplexities(with_bits(smol.model, bits, scales)) for bits in (8, 4, 3, 2)
+            str(bits): perplexities(texts, with_bits(smol.model, bits, scales))
+            for bits in (8, 4, 3, 2)
         }
         for scales in SCALES
     }
-    return {"32 bits": perplexities(smol.model), **of_bits}
+    return {"32 bits": perplexities(texts, smol.model), **of_bits}
+
+
+def perplexities(texts: Iterable[Tensor], model: DecoderOnly) -> list[float]:
+    return [exp(price(model, ids).loss) for ids in texts]
 
 
 def heads(smol: Pretrained) -> dict[str, Any]:
@@ -291,9 +293,6 @@ def changes(smol: Pretrained) -> dict[str, list[float]]:
     """Perplexity on four texts with fewer turns, fewer numbers for a token, or fewer keys."""
     texts = list(token_ids_of_texts(smol.tokenizer, LONG).values())
 
-    def perplexities(model):
-        return [exp(price(model, ids).loss) for ids in texts]
-
     steps: dict[str, dict[str, Any]] = {
         "as it is": {},
         **{
@@ -306,11 +305,13 @@ def changes(smol: Pretrained) -> dict[str, list[float]]:
         "the best 4 blocks of 32": {"weigh": best_blocks(4, 32)},
         "the same, the first always": {"weigh": best_blocks(4, 32, first=True)},
     }
-    measured = {name: perplexities(wrong(**step)(smol.model)) for name, step in steps.items()}
-    measured["one KV head"] = perplexities(MISTAKES["one KV head"](smol.model))
+    measured = {
+        name: perplexities(texts, wrong(**step)(smol.model)) for name, step in steps.items()
+    }
+    measured["one KV head"] = perplexities(texts, MISTAKES["one KV head"](smol.model))
     for kept in (128, 320):
         by_weights = with_fewer_numbers(smol.model, bases_of_weights(smol.model, kept))
-        measured[f"{kept} numbers by weights"] = perplexities(by_weights)
+        measured[f"{kept} numbers by weights"] = perplexities(texts, by_weights)
         # Fitted to the other three texts.
         measured[f"{kept} numbers by data"] = [
             exp(price(with_fewer_numbers(smol.model, bases), ids).loss)

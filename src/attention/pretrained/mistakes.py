@@ -8,7 +8,7 @@ them, so that its price is the price of that step.
 import copy
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -24,6 +24,7 @@ from attention.transformer.decoder_only import DecoderOnly
 D_KEY, GROUP, BASE = 64, 3, 100_000.0  # of SmolLM2-135M: three query heads for each KV head
 PER_QUERY, PER_KEY = -1, -2  # the axes of the scores
 PIECE = 128  # tokens
+Model = TypeVar("Model", bound=nn.Module)
 
 
 class StepwiseAttention(nn.Module):
@@ -178,7 +179,7 @@ def with_attend(make: Callable[[], nn.Module], model: DecoderOnly) -> DecoderOnl
     return model
 
 
-def sharing_weights(model: DecoderOnly) -> DecoderOnly:
+def sharing_weights(model: Model) -> Model:
     """A copy whose modules can be replaced, and whose parameters are the model's own."""
     return copy.deepcopy(model, {id(weight): weight for weight in model.parameters()})
 

@@ -4,7 +4,6 @@ A part is taken away everywhere in a model at once, everything else is left as i
 trained again. So a price says what this model relies on, not what its task needs.
 """
 
-import copy
 from collections.abc import Callable
 from functools import partial
 from math import inf, isnan
@@ -19,7 +18,15 @@ from attention.embedding import SinusoidalPositionalEncoding
 from attention.multihead import MultiHeadAttention
 from attention.positions.rotary import Rotary
 from attention.pretrained.loading import Pretrained
-from attention.pretrained.mistakes import BASE, D_KEY, MISTAKES, mean_of_queries, price, wrong
+from attention.pretrained.mistakes import (
+    BASE,
+    D_KEY,
+    MISTAKES,
+    mean_of_queries,
+    price,
+    sharing_weights,
+    wrong,
+)
 from attention.pretrained.texts import token_ids_of_texts
 from attention.trained import dates, relative_clauses, who_and_whom
 from attention.transformer.decoder import DecoderLayer
@@ -138,7 +145,7 @@ def without(model: nn.Module, part: str) -> nn.Module | None:
         return MISTAKES[OF_MISTAKES[part]](model)
     if isinstance(model, DecoderOnly) and part == "queries":  # before the turn: positions stay
         return wrong(turn=mean_turned)(model)
-    model = copy.deepcopy(model, {id(weight): weight for weight in model.parameters()})
+    model = sharing_weights(model)
     find, take_away = PARTS[part]
     places = find(model)
     for place in places:
