@@ -17,6 +17,7 @@ from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
 NOTEBOOK = "book:notebook"
+CELL_LINES = 10_000  # myst-nb numbers the first cell's lines from here, the second's from twice
 
 
 class Output(NamedTuple):
@@ -63,6 +64,11 @@ def notebook_outputs(
             )
         for output, bundle in zip(stored, bundles, strict=True):
             yield Output(place, output, bundle)
+
+
+def cell_of(node: nodes.Element) -> int:
+    """The place of the cell that a node comes from, counted from 0, or -1."""
+    return node.get("cell_index", (node.line or 0) // CELL_LINES - 1)
 
 
 def part(bundle: nodes.container, mime_type: str) -> nodes.Element | None:

@@ -12,12 +12,11 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
-from book._ext.notebook_outputs import read_notebook
+from book._ext.notebook_outputs import cell_of, read_notebook
 
 CLASSES = {"slide": "slide-begins", "fragment": "slide-click"}
 THE_REST = "slide-goes-on"
 UNMARKED = (nodes.section, nodes.title)
-CELL_LINES = 10_000  # myst-nb numbers the first cell's lines from here, the second's from twice
 
 
 def mark(app: Sphinx, doctree: nodes.document) -> None:
@@ -35,7 +34,7 @@ def mark(app: Sphinx, doctree: nodes.document) -> None:
     for node in doctree.findall(nodes.Element):
         if not isinstance(node.parent, nodes.section) or isinstance(node, UNMARKED):
             continue
-        cell = node.get("cell_index", (node.line or 0) // CELL_LINES - 1)
+        cell = cell_of(node)
         if cell >= 0 and roles[cell]:
             node["classes"].append(THE_REST if cell in begun else CLASSES[roles[cell]])
             begun.add(cell)

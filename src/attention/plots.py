@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 from torch import Tensor
 
-PLUS, MINUS = to_rgb("#1f5fbf"), to_rgb("#b3470b")
+PLUS, MINUS = to_rgb("#5548b8"), to_rgb("#7d6200")
 COLOURS = 128  # of a picture's file
 # A colour for each token of a sentence, and for each head; a head has a kind of line, too.
 TOKENS = tuple(map(to_rgb, ("#1f5fbf", "#b3470b", "#0f7b4f", "#8a2fb0", "#8f6b00", "#c01f63")))
@@ -85,7 +85,7 @@ def plot_matrices(
         rows: a label for each row, the same for all matrices.
         columns: a label for each column; its index where none is given.
         alt: what the picture shows, for those who cannot see it.
-        signed: True for numbers of either sign (blue above zero, orange below), False for weights
+        signed: True for numbers of either sign (a colour for each sign), False for weights
             between 0 and 1.
         per_line: how many matrices stand beside each other.
         origins: by title, the number of the token that each entry comes from: it gives the cell its

@@ -79,23 +79,26 @@ def test_the_landing_page_lists_the_chapters_in_their_order():
 
 
 @pytest.mark.parametrize("chapter", PATHS[1:], ids=lambda path: path.stem)
-def test_a_guess_with_choices_has_the_answer_among_them(chapter):
-    tags = re.findall(r'<p class="(guess|guessed)"(.*?)>', text(chapter))
-    assert tags and [name for name, _ in tags] == ["guess", "guessed"] * (len(tags) // 2)
-    beside = -1
-    for (_, guess), (_, guessed) in zip(tags[::2], tags[1::2], strict=True):
-        choices = re.findall(r'data-choices="([^"]*)"', guess)
-        answers = re.findall(r'data-answer="([^"]*)"', guessed)
-        assert len(choices) == len(answers)
-        if not answers:
-            continue
-        [answer] = answers
-        assert answer in choices[0].split("|")
-        beside = next(
-            i for i, cell in enumerate(cells(chapter)) if i > beside and "data-answer" in cell
+def test_a_guess_has_a_verdict_and_the_chapter_comes_to_the_same(chapter):
+    guesses = [i for i, cell in enumerate(cells(chapter)) if '<p class="guess"' in cell]
+    echoes = [i for i, cell in enumerate(cells(chapter)) if '<p class="guessed"' in cell]
+    assert guesses and len(guesses) == len(echoes)
+    for nth, (asked, measured) in enumerate(zip(guesses, echoes, strict=True)):
+        assert asked < measured < [*guesses, len(cells(chapter))][nth + 1]
+        tag, fold = cells(chapter)[asked].split(">", 1)
+        choices, answer, near = (
+            (re.findall(rf'data-{name}="([^"]*)"', tag) or [""])[0]
+            for name in ("choices", "answer", "near")
         )
-        said = plain(" ".join(cells(chapter)[beside - 1 : beside + 3]))
-        for part in answer.split(", "):
+        choices = choices.split("|")
+        assert answer in choices and len(set(choices)) == len(choices) > 2
+        assert set(filter(None, near.split("|"))) <= set(choices) - {answer}
+        verdict = re.search(
+            r'<details class="verdict">.*?\*\*(.*?)\.\*\*(.*)</details>', fold, re.S
+        )
+        assert verdict[1].lower() == answer.lower() and len(verdict[2].split()) > 10
+        said = plain(" ".join(cells(chapter)[measured - 1 : measured + 3]))
+        for part in re.findall(r"\d[\d.,]*\d|\d", answer) or answer.split(", "):
             assert re.search(rf"(?<![\w.,]){re.escape(part)}(?!\w|[.,]\d)", said, re.IGNORECASE), (
                 part
             )

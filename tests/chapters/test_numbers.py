@@ -40,6 +40,7 @@ SOURCES = Path(__file__).with_name("numbers")
 PAPERS = set(parse_file(PATHS[0].parent / "references.bib").entries)
 NUMBER = re.compile(r"(?<![\w.])(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)+|\d+|\.\d+)(?!\d)")
 OF_A_HUNDRED = re.compile(rf"({NUMBER.pattern})\**(?= of 100| ?%)")
+VERDICT = re.compile(r'<details class="verdict">.*?</details>', re.DOTALL)
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 # "Every sixth row" and "one in six".
 ONE_IN = ("second two", "third three", "fourth four", "fifth five", "sixth six", "seventh seven")
@@ -61,12 +62,18 @@ def path(request):
 
 @functools.cache
 def sections(path):
-    """The cells of a chapter by the heading that they stand under."""
-    found = {}
+    """The cells of a chapter by the heading that they stand under. The verdict on a guess counts to
+    where the chapter comes to its answer.
+    """
+    found, verdicts = {}, []
     for cell in nbformat.read(path, as_version=4).cells:
         heading = re.search(r"^##? (.+)", cell.source, re.MULTILINE)
         if cell.cell_type == "markdown" and heading:
             name = heading[1]
+        verdicts += VERDICT.findall(cell.source)
+        cell.source = VERDICT.sub("", cell.source)
+        if '<p class="guessed"' in cell.source:
+            cell.source += "\n\n" + verdicts.pop(0)
         if cell.id != "setup":
             found.setdefault(name, []).append(cell)
     return found

@@ -47,16 +47,22 @@ def page_names():
 
 @functools.cache  # every test function of these folders is asked which it takes
 def explorer_cells():
-    """Every explorer: (page without its ending, place on the page, source of its cell)."""
+    """Every explorer: (page without its ending, place on the page, source of its cell). One that a
+    page shows a second time counts once.
+    """
     cells = []
     for path in sorted(BOOK.glob("*.ipynb"), key=lambda path: (path.stem != "index", path.stem)):
-        sources = [
-            "".join(cell["source"])
+        shown = [
+            ("".join(cell["source"]), output["data"][WIDGET_VIEW]["model_id"])
             for cell in json.loads(path.read_text("utf-8"))["cells"]
             for output in cell.get("outputs", [])
             if WIDGET_VIEW in output.get("data", {})
         ]
-        cells += [(path.stem, nth, source) for nth, source in enumerate(sources)]
+        before = set()
+        for nth, (source, model_id) in enumerate(shown):
+            if model_id not in before:
+                cells.append((path.stem, nth, source))
+            before.add(model_id)
     return cells
 
 

@@ -14,27 +14,43 @@ PAGE = "03-splitting-heads"
 
 @pytest.mark.one_in(5)
 @pytest.mark.parametrize("chapter", CHAPTERS)
-def test_a_guess_is_repeated_beside_the_answer(visit, site, chapter):
+def test_a_guess_gets_a_verdict_and_is_repeated_beside_the_answer(visit, site, chapter):
     with visit(f"{site}/{chapter}.html") as v:
-        fields = v.page.locator("p.guess :is(input, select)").all()
+        guesses = v.page.locator("p.guess").all()
         echoes = v.page.locator("p.guessed").all()
-        assert 1 <= len(fields) == len(echoes)
-        for field, echo in zip(fields, echoes, strict=True):
-            assert v.page.locator(f"label[for='{field.get_attribute('id')}']").inner_text().strip()
-            assert "nothing yet" in echo.inner_text()
+        assert 1 <= len(guesses) == len(echoes)
+        for guess, echo in zip(guesses, echoes, strict=True):
+            buttons = guess.get_by_role("button").all()
+            verdict = guess.locator("xpath=following-sibling::p[1]")
+            fold = guess.locator("xpath=following-sibling::details[1]")
+            assert guess.get_by_role("group", name="Your guess").count() == 1
+            assert "nothing yet" in echo.inner_text() and verdict.inner_text() == ""
             echo.get_by_role("button").click()
-            assert field.evaluate("field => field === document.activeElement")
-            if field.evaluate("field => field.tagName") == "SELECT":
-                field.select_option(index=1)
-            else:
-                field.fill("two <b>&")
-            assert field.input_value() in echo.inner_text()
-            assert "____" not in echo.inner_text()
-        written = [field.input_value() for field in fields]
+            assert buttons[0].evaluate("button => button === document.activeElement")
+            answer, near = (guess.get_attribute(f"data-{each}") for each in ("answer", "near"))
+            said = set()
+            for button in buttons:
+                button.click()
+                chosen = button.inner_text()
+                word = (
+                    "Right" if chosen == answer else "Near" if chosen in (near or "").split("|")
+                    else "Not so"
+                )  # fmt: skip
+                said.add(word)
+                assert word in verdict.inner_text() and word in echo.inner_text()
+                assert chosen in echo.inner_text() and "____" not in echo.inner_text()
+                pressed = [b for b in buttons if b.get_attribute("aria-pressed") == "true"]
+                assert [b.inner_text() for b in pressed] == [chosen]
+            assert {"Right", "Not so"} <= said
+            # The answer is within a screen of the question, and leads to where it is measured.
+            assert fold.evaluate("fold => fold.open")
+            below = fold.bounding_box()["y"] - guess.bounding_box()["y"]
+            assert below < v.page.viewport_size["height"]
+            target = fold.get_by_role("link").last.get_attribute("href")
+            assert v.page.locator(target).inner_text() == echo.inner_text()
+        again = [echo.inner_text() for echo in echoes]
         v.page.reload()
-        assert [
-            f.input_value() for f in v.page.locator("p.guess :is(input, select)").all()
-        ] == written
+        assert [echo.inner_text() for echo in v.page.locator("p.guessed").all()] == again
         v.assert_no_trouble()
 
 
@@ -42,21 +58,21 @@ def test_a_guess_is_repeated_beside_the_answer(visit, site, chapter):
 def test_no_guess_is_read_in_the_place_of_another(visit, site, html_folder):
     """Of a second one on the page, or of another chapter in the same tab."""
     text = (html_folder / f"{PAGE}.html").read_text("utf-8")
-    twice = re.sub(r'<p class="guess(ed)?">.*?</p>', r"\g<0>\g<0>", text, flags=re.DOTALL)
+    guess = r'<p class="guess".*?</details>|<p class="guessed">.*?</p>'
+    twice = re.sub(guess, r"\g<0>\g<0>", text, flags=re.DOTALL)
     with visit("about:blank") as v:
         v.host = site.split("//")[1]
         v.page.route(f"{site}/{PAGE}.html", lambda route: route.fulfill(body=twice))
         v.page.goto(f"{site}/{PAGE}.html")
-        first, second = v.page.locator("p.guess input").all()
-        first.fill("one")
-        second.fill("another")
+        for guess, nth in zip(v.page.locator("p.guess").all(), (0, 2), strict=True):
+            guess.get_by_role("button").nth(nth).click()
         v.page.reload()
-        again = [field.input_value() for field in v.page.locator("p.guess input").all()]
-        assert again == ["one", "another"]
-        labels = [each.get_attribute("for") for each in v.page.locator("p.guess label").all()]
-        assert len(set(labels)) == 2
+        pressed = v.page.locator("p.guess [aria-pressed=true]")
+        assert pressed.count() == 2 and len(set(pressed.all_inner_texts())) == 2
+        names = v.page.locator("p.guess [role=group]").all()
+        assert len({each.get_attribute("aria-labelledby") for each in names}) == 2
         v.page.goto(f"{site}/04-scores-scaling-softmax.html")
-        assert v.page.locator("p.guess input").input_value() == ""
+        assert v.page.locator("p.guess [aria-pressed=true]").count() == 0
         v.assert_no_trouble()
 
 
@@ -111,7 +127,8 @@ def test_a_browser_that_remembers_nothing_still_shows_the_page(visit, site):
         )
         v.page.goto(f"{site}/{PAGE}.html")
         assert v.mount_all()
-        v.page.locator("p.guess :is(input, select)").first.focus()
+        v.page.locator("p.guess button").first.click()
+        v.page.locator("button.code-mode").click()
         v.page.locator(".own input:visible").first.fill("the zebra saw a cat")
         v.page.wait_for_function(
             "() => [...document.querySelectorAll('[data-picture]')]"

@@ -16,8 +16,9 @@ from bs4 import BeautifulSoup, Tag
 HEADINGS = ["h1", "h2", "h3", "h4"]
 LINES_OF_CODE = 10  # more of them cannot be read from the last row: the slide shows what they print
 EXPLORER = ".static-widget:not(:has(.drawn))"  # steps of a drawing are a widget too
-# What only a page can use: anchors, fields for a guess, Sphinx's own words for a fold.
-NOT_SHOWN = ".headerlink, .guess, .guessed, summary > .expanded"
+# What only a page can use: anchors, the buttons of a guess and its answer, Sphinx's own words for a
+# fold.
+NOT_SHOWN = ".headerlink, .guess, .guessed, .verdict, summary > .expanded"
 
 # Which paragraphs of the guide are for the title, the question, the explorer and the last slide.
 PLANNED = (("In the open",), ("Question", "Answer"), ("Explorer",), ("In pairs", "At home"))

@@ -15,6 +15,7 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
 
+from book._ext.chapter_form import lead_of
 from book._ext.own_files import OVER_THE_THEME, add_own_files
 
 from .translator import PageTranslator
@@ -58,8 +59,7 @@ def entry(app: Sphinx, pagename: str) -> str:
 
 
 def first_paragraph(app: Sphinx, pagename: str) -> str:
-    paragraph = next(app.env.get_doctree(pagename).findall(nodes.paragraph))
-    return " ".join(paragraph.astext().split())
+    return " ".join(lead_of(app.env.get_doctree(pagename)).astext().split())
 
 
 def setup(app: Sphinx) -> dict[str, object]:

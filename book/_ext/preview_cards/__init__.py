@@ -14,6 +14,7 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.application import Sphinx
 
+from book._ext.chapter_form import lead_of
 from book._ext.own_files import add_own_files
 
 from .card import HEIGHT, WIDTH, draw_card
@@ -22,10 +23,10 @@ FOLDER = "cards"
 
 
 def introduce(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
-    """The page's first paragraph is its description, and its first explorer is on its card."""
+    """What the page is about is its description, and its first explorer is on its card."""
     title = re.sub("<[^>]*>", "", context.get("title", ""))
-    first = doctree and next(doctree.findall(nodes.paragraph), None)
-    text = first.astext() if first else f"{app.config.html_title}: {title or pagename}"
+    lead = doctree and lead_of(doctree)
+    text = lead.astext() if lead else f"{app.config.html_title}: {title or pagename}"
     context["page_description"] = " ".join(text.split())
     if not app.config.html_baseurl:
         return

@@ -1,11 +1,11 @@
 """What a page remembers for its reader: guesses, and the chapters that were read to their end.
 
-A chapter asks for a guess with `<p class="guess">Your guess: ____</p>` and answers it further down
-with `<p class="guessed">You guessed: ____</p>`. `reading.js` turns the first into a field and
-repeats in the second what was written: in this tab and nowhere else. On paper, in a notebook and
-without JavaScript both are lines to write on. Which chapters were read to their end is kept in this
-browser, and the navigation marks them. Who has no time for all of it finds the way to the chapter's
-last section beside the minutes that the rest takes.
+A chapter asks for a guess with `<p class="guess" data-choices="…|…" data-answer="…">`, to which
+`data-near` adds what is nearly right, and a fold below it has the answer and says why it is so. The
+chapter comes to it further down, at `<p class="guessed">You guessed: ____</p>`. `reading.js` makes
+buttons of the choices, opens the fold with a verdict, and repeats the guess in the second place: in
+this tab and nowhere else. On paper, in a notebook and without JavaScript both are lines to write
+on. Which chapters were read to their end is kept in this browser, and the navigation marks them.
 """
 
 from __future__ import annotations
@@ -14,17 +14,6 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 from book._ext.own_files import add_own_files
-
-SUMMARY = "the-chapter-in-five-lines"
-
-
-def link_summary(app: Sphinx, doctree: nodes.document) -> None:
-    if SUMMARY not in doctree.ids:
-        return
-    # The paragraph that says how long the chapter takes, and what it builds on.
-    minutes = next(p for p in doctree.findall(nodes.paragraph) if p.astext().startswith("About "))
-    link = nodes.reference("", "the chapter in five lines", internal=True, refid=SUMMARY)
-    minutes += [nodes.Text(" In a hurry: "), link, nodes.Text(".")]
 
 
 def add_script(
@@ -36,6 +25,5 @@ def add_script(
 
 def setup(app: Sphinx) -> dict[str, object]:
     add_own_files(app, __file__, "reading/reading.css")
-    app.connect("doctree-read", link_summary)
     app.connect("html-page-context", add_script)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

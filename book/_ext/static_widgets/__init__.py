@@ -37,12 +37,13 @@ TRAITS = {
 # The empty line after a module of an explorer's text, in which each module is a function that is
 # called at once. What views share, which is most of them, the page then has once.
 BETWEEN = re.compile(r"(?<=^\}\)\(\);\n)\n", re.MULTILINE)
+AGAIN = "Here the page shows its first picture once more."
 APPEARANCE = ("layout", "style")  # the book's stylesheet decides how a control looks
 
 
 class static_widget(nodes.General, nodes.Element):
     """One widget: `root`, `models` and `title` are what host.js reads; the child is the picture for
-    pages without JavaScript.
+    pages without JavaScript. `again` is set where the page has shown the same widget before.
     """
 
 
@@ -52,13 +53,19 @@ def replace_widgets(app: Sphinx, doctree: nodes.document) -> None:
         return
     saved = notebook.metadata.get("widgets", {}).get(WIDGET_STATE, {}).get("state", {})
     sources: list[str] = []
+    shown: set[str] = set()
     for output in notebook_outputs(app, notebook, doctree):
         if WIDGET_VIEW not in output.stored.data:
             continue
         model_id = output.stored.data[WIDGET_VIEW]["model_id"]
         models = reachable_models(model_id, saved, output.place)
         slimmed = {key: slim(saved[key], sources) for key in models}
-        output.bundle.replace_self(widget_node(output, model_id, slimmed))
+        widget = widget_node(output, model_id, slimmed)
+        if model_id in shown:
+            widget["again"] = True
+            widget.children = [nodes.paragraph("", AGAIN)]
+        shown.add(model_id)
+        output.bundle.replace_self(widget)
     # Modules and stylesheets of the anywidgets, each one once however many views share it.
     doctree["widget_sources"] = sources
     # myst-nb would add the notebook's whole state to the page, and its own scripts.
@@ -148,10 +155,19 @@ def place_of(text: str, sources: list[str]) -> int:
     return sources.index(text)
 
 
+def name_of(title: str) -> str:
+    """What an address calls the picture of this title."""
+    return "picture-" + re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
+
+
 def visit_static_widget(self, node: static_widget) -> None:
-    title = f' data-title="{escape(node["title"])}"' if node["title"] else ""
-    self.body.append(f'<div class="static-widget" data-widget="{node["root"]}"{title}>\n')
-    self.body.append('<div class="static-widget-picture">')
+    attributes = {"class": "static-widget", "data-widget": node["root"]}
+    if node["title"]:
+        name = name_of(node["title"])
+        attributes |= {"data-title": node["title"], "data-name": name}
+        attributes |= {} if node.get("again") else {"id": name}
+    written = " ".join(f'{key}="{escape(value)}"' for key, value in attributes.items())
+    self.body.append(f'<div {written}>\n<div class="static-widget-picture">')
 
 
 def depart_static_widget(self, node: static_widget) -> None:

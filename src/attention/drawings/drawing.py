@@ -41,11 +41,11 @@ var(--pst-color-border,#999)}
 .drawing .scores{--of:var(--sym-scores,#8a2fb0)}
 .drawing .weights{--of:var(--sym-weights,#b01a59)}
 .drawing .output{--of:var(--sym-output,#006a7c)}
-.drawing .head-0{--of:var(--head-0,#1f5fbf)}
-.drawing .head-1{--of:var(--head-1,#b3470b)}
+.drawing .head-0{--of:var(--head-0,#46515e)}
+.drawing .head-1{--of:var(--head-1,#667180)}
 .drawing .mistake{--of:var(--mistake,#a3140c)}
-.drawing .plus{--of:var(--plus,#1f5fbf)}
-.drawing .minus{--of:var(--minus,#b3470b)}
+.drawing .plus{--of:var(--plus,#5548b8)}
+.drawing .minus{--of:var(--minus,#7d6200)}
 .drawing .fill{fill:var(--of)}
 .drawing .stroke{stroke:var(--of);fill:none}
 .drawing text.of{fill:var(--of)}
@@ -285,7 +285,7 @@ class Canvas:
             x: where its first cell begins; the labels of rows stand to the left.
             y: its top; the labels of columns stand above.
             tensor: (row, column).
-            look: of its cells; without one, blue above zero and orange below.
+            look: of its cells; without one, a colour for each sign.
             cell: width and height of one.
             rows: their labels.
             columns: theirs.
@@ -339,7 +339,7 @@ class Canvas:
             x: where the first begins.
             y: the line that they stand on.
             values: one for each bar.
-            look: of the bars; without one, blue above zero and orange below.
+            look: of the bars; without one, a colour for each sign.
             unit: the height of 1.
             wide: of a bar and the gap after it.
             labels: below each.

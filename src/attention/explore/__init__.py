@@ -1,5 +1,6 @@
 """Interactive views of every idea in the book, for any notebook."""
 
+from attention.explore.aim_heads import aim_heads_explorer
 from attention.explore.alignment import alignment_explorer
 from attention.explore.all_heads import all_heads_explorer
 from attention.explore.attention_graph import attention_graph_explorer

@@ -107,7 +107,7 @@ export function bars({
     const base = y + pitch / 2 + 2;
     const bar = Math.max(1, length(value));
     const look = { class: "plus" };
-    const opacity = { "fill-opacity": faint(r) ? 0.25 : 0.62 };
+    const opacity = { "fill-opacity": faint(r) ? 0.25 : 0.62, stroke: "var(--plus)" };
     return [
       text("row", left - 6, base, label),
       rect(look, left, y, tenth(bar), pitch - 4, opacity),

@@ -66,6 +66,11 @@ export function currentFrame(model, view) {
     const at = Object.fromEntries(
       controls.map(({ name, options }) => [name, options[Number(model.get(name))]]),
     );
+    const named = modelOf(at);
+    if (memory.model !== named) { // heads that were switched off are those of one model
+      if (memory.model !== undefined) delete memory.off;
+      memory.model = named;
+    }
     const stored = storedFrame();
     const tokens = kind ? split(text) : [];
     const unknown = [...new Set(tokens)].filter((token) => !vocabulary.includes(token));

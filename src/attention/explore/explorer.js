@@ -7,6 +7,7 @@ import { ownText } from "./own_text.js";
 import { drawing, panelsIn } from "./panels.js";
 import { setText } from "./patch.js";
 import { pointerOver } from "./pointer.js";
+import { linkButton, linkedState, sharedBy } from "./share.js";
 import { tablesOf } from "./tables.js";
 
 const NARROWEST = 240; // pixels that a picture is drawn for
@@ -45,7 +46,7 @@ function render(view, model, el) {
   const tables = tablesOf(details, picture);
   const pointer = pointerOver(picture, readout, (cell) => describe(cell, frame, at));
   const own = ownText(kind, form, suggestions, redraw);
-  const memory = {}; // of the view's own buttons
+  const { memory, redraws } = sharedBy(model); // of the view's own buttons
   let width = el.clientWidth; // asking for it anew would lay the page out before every drawing
   let frame, at;
 
@@ -81,13 +82,15 @@ function render(view, model, el) {
     return drawn.matrices;
   }
 
-  picture.addEventListener("click", ({ target }) => {
-    const button = target.closest("[data-act]");
-    if (!button) return;
-    const chosen = act(button.dataset.act, memory);
+  function choose(chosen) {
     for (const [name, place] of Object.entries(chosen ?? {})) model.set(name, place);
     if (chosen) model.save_changes();
-    redraw();
+    for (const each of redraws) each();
+  }
+
+  picture.addEventListener("click", ({ target }) => {
+    const button = target.closest("[data-act]");
+    if (button) choose(act(button.dataset.act, memory));
   });
 
   // A word that asks when it is pointed at (`data-ask`); buttons do the same by keyboard.
@@ -95,8 +98,19 @@ function render(view, model, el) {
     const word = target.closest("[data-ask]");
     if (!word) return;
     act(word.dataset.ask, memory);
-    redraw();
+    for (const each of redraws) each();
   });
+
+  function followLink() {
+    const linked = linkedState(el, model);
+    if (!linked) return;
+    choose(linked.chosen);
+    Object.assign(memory, linked.written); // not before: another model would have cleared it
+    choose();
+    own.write(linked.text);
+  }
+  linkButton(el, () => ({ at, text: own.field.value, memory }));
+  window.addEventListener("hashchange", followLink);
 
   const changes = model.get("controls").map(({ name }) => `change:${name}`);
   for (const change of changes) model.on(change, redraw);
@@ -109,11 +123,15 @@ function render(view, model, el) {
   });
   resized.observe(el);
   const releaseArrows = keepArrows(el, own.field);
+  redraws.add(redraw);
   redraw();
+  followLink();
 
   return () => {
     for (const change of changes) model.off(change, redraw);
     model.off("change:sentence", own.clear);
+    redraws.delete(redraw);
+    window.removeEventListener("hashchange", followLink);
     own.disconnect();
     panels.disconnect();
     resized.disconnect();

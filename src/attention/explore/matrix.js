@@ -8,6 +8,7 @@ import { range } from "./tensor.js";
 const FONT = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"; // as in explorer.css
 const FULL = 0.62; // opacity of a cell that holds the largest number
 const SHADES = 20; // between none and full
+const LEAST = 0.05; // of weights that are written
 
 // The size of a cell so that `columns` of them and the row labels fit into the available pixels.
 export function cellSize(available, columns, rows = [], { most = 34, least = 5 } = {}) {
@@ -104,11 +105,13 @@ export function headBands(heads, dKey, size) {
 }
 
 // All cells show their number, large ones with fewer decimals where there is less space, or none
-// does.
+// does. Of weights, which are 1 at most, those below .05 would be nothing but noise.
 function numbersIn(tensor, looks, largest, size) {
   const decimals = [2, ...(largest >= 2 ? [1] : []), ...(largest >= 10 ? [0] : [])];
   for (const places of decimals) {
-    const shown = looks.map(({ text }, i) => text ?? short(tensor.data[i], places));
+    const shown = looks.map(({ text }, i) =>
+      text ?? (largest === 1 && tensor.data[i] < LEAST ? "" : short(tensor.data[i], places))
+    );
     for (const texts of [shown, shown.map(wholeShortened)]) {
       const slot = slotFor(texts, size);
       if (slot) return { shown: texts, slot };

@@ -32,6 +32,7 @@ export function ownText(kind, form, examples, changed) {
 
   return {
     field,
+    write: (text) => field.value !== text && store(event, text),
     clear: () => field.value && store(event, ""),
     disconnect: () => window.removeEventListener(event, follow),
   };

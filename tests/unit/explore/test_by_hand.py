@@ -13,6 +13,7 @@ import torch
 
 from attention import merge_heads, padding_mask, split_heads
 from attention.explore import (
+    aim_heads_explorer,
     be_the_head,
     be_the_head_explorer,
     break_it_explorer,
@@ -27,6 +28,39 @@ from attention.explore.wire_two_heads import BEFORE, LETTERS, PLACE, TOKEN, WROT
 from attention.trained.who_and_whom import VOCABULARY, encode, load, new_sentences
 from tests.unit.explore.frames import frame
 from tools.refresh import chapters
+
+# -------------------------------------------------------------------------------- aim the heads
+
+
+@torch.no_grad()
+@pytest.mark.parametrize(
+    "aims", [("as trained", "as trained"), ("ball", "as trained"), ("a", "dog")]
+)
+def test_an_aimed_head_brings_the_value_row_of_its_word(aims):
+    held = frame(aim_heads_explorer(), head_0=aims[0], head_1=aims[1])
+    model, tokens = load(8, 2).double(), "a dog chased the red ball".split()
+    x = model.embed(VOCABULARY.encode_batch([tokens]))[0]
+    rows, keys = (
+        x @ part.weight.T + part.bias for part in (model.attention.w_v, model.attention.w_k)
+    )
+    query = x[2] @ model.attention.w_q.weight.T + model.attention.w_q.bias
+    parts = []
+    for head, aim in enumerate(aims):
+        own = slice(4 * head, 4 * head + 4)
+        if aim == "as trained":
+            shares = torch.softmax(keys[:, own] @ query[own] / 2, dim=0)
+            parts.append(sum(share * row for share, row in zip(shares, rows[:, own], strict=True)))
+        else:
+            parts.append(rows[tokens.index(aim), own])
+        torch.testing.assert_close(held["returned"][head], parts[-1], rtol=0, atol=1e-5)
+    output = torch.cat(parts) @ model.attention.w_o.weight.T + model.attention.w_o.bias
+    for question, layer in (("who", model.to_who), ("whom", model.to_whom)):
+        torch.testing.assert_close(held[question], layer(output).softmax(-1), rtol=0, atol=1e-6)
+    said = [VOCABULARY.tokens[held[question].argmax()] for question in QUESTIONS]
+    assert said == {"as trained": ["dog", "ball"], "ball": ["ball", "ball"]}.get(
+        aims[0], ["sailor", "dog"]
+    )
+
 
 # ---------------------------------------------------------------------------------- be the head
 

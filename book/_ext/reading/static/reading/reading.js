@@ -35,40 +35,54 @@
   const BLANK = /\s*_{3,}.*$/; // the line to write on
   const page = location.pathname.split("/").pop();
 
-  function field(guess, id) {
-    if (!guess.dataset.choices) {
-      return element("input", { id, type: "text", autocomplete: "off", maxlength: 120 });
-    }
-    const options = ["", ...guess.dataset.choices.split("|")].map((text) =>
-      element("option", { value: text }, text || "choose")
-    );
-    return element("select", { id }, ...options);
+  /** What a guess is, and how that is said. */
+  function judged({ answer, near }, value) {
+    if (value === answer) return ["right", "✓ Right."];
+    if (near?.split("|").includes(value)) return ["near", "≈ Near."];
+    return ["wrong", "✗ Not so."];
   }
 
   function addGuess(guess, nth, echoes) {
     const id = `guess-${nth}`;
     const key = `attention-head-by-head.guess ${page} ${nth}`;
     const echo = echoes[nth];
-    const said = echo?.textContent.replace(BLANK, "");
-    const input = field(guess, id);
-    guess.replaceChildren(
-      element("label", { for: id }, guess.textContent.replace(BLANK, "")),
-      " ",
-      input,
+    const said = echo.textContent.replace(BLANK, "");
+    const fold = guess.nextElementSibling; // the answer, and why it is so
+    const verdict = element("p", { class: "guess-verdict", role: "status" });
+    const buttons = guess.dataset.choices.split("|").map((text) =>
+      element("button", { type: "button" }, text)
     );
-    const repeat = () => {
-      if (!echo) return;
-      const value = input.value.trim();
+    const label = element("span", { id }, guess.textContent.replace(BLANK, ""));
+    const choices = element("span", { role: "group", "aria-labelledby": id }, ...buttons);
+    guess.replaceChildren(label, " ", choices);
+    guess.after(verdict);
+    echo.id = `answer-${nth}`;
+
+    function show(value) {
+      for (const button of buttons) {
+        button.setAttribute("aria-pressed", String(button.textContent === value));
+      }
       const unsaid = element("button", { type: "button" }, "nothing yet");
-      unsaid.addEventListener("click", () => input.focus());
+      unsaid.addEventListener("click", () => buttons[0].focus());
       echo.replaceChildren(`${said} `, value ? element("strong", {}, value) : unsaid);
-    };
-    input.value = remembered("sessionStorage", key);
-    input.addEventListener("input", () => {
-      remember("sessionStorage", key, input.value);
-      repeat();
-    });
-    repeat();
+      if (!value) return;
+      const [kind, words] = judged(guess.dataset, value);
+      guess.dataset.verdict = kind;
+      verdict.textContent = words;
+      echo.append(` ${words}`);
+    }
+
+    for (const button of buttons) {
+      button.addEventListener("click", () => {
+        remember("sessionStorage", key, button.textContent);
+        show(button.textContent);
+        fold.open = true;
+      });
+    }
+    const where = element("a", { href: `#answer-${nth}` }, "Where the chapter measures it");
+    fold.append(element("p", {}, where));
+    const before = remembered("sessionStorage", key);
+    show(buttons.some(({ textContent }) => textContent === before) ? before : "");
   }
 
   const echoes = document.querySelectorAll("p.guessed");

@@ -257,18 +257,28 @@
 
   // -------------------------------------------------------------------------------------- mounting
 
+  // Root -> the models of a widget: shown in two places, it is one widget with two views.
+  const made = new Map();
+
+  function modelsOf(root, widgets) {
+    if (!made.has(root)) {
+      const models = new Map();
+      for (const [id, each] of Object.entries(widgets[root])) models.set(id, new Model(each));
+      for (const model of models.values()) if (model.type === "LinkModel") tie(model, models);
+      made.set(root, models);
+    }
+    return made.get(root);
+  }
+
   async function mount(container) {
-    const page = { models: new Map(), pending: [], cleanups: [], abort: new AbortController() };
+    const page = { pending: [], cleanups: [], abort: new AbortController() };
     const stage = element("div", { class: "static-widget-stage" });
     container.append(stage);
     try {
       const { sources, widgets } = await saved();
       page.sources = sources;
       const root = container.dataset.widget;
-      for (const [id, each] of Object.entries(widgets[root])) page.models.set(id, new Model(each));
-      for (const model of page.models.values()) {
-        if (model.type === "LinkModel") tie(model, page.models);
-      }
+      page.models = modelsOf(root, widgets);
       stage.append(show(root, page));
       await Promise.all(page.pending);
       container.dataset.mounted = "true";
@@ -314,5 +324,13 @@
     }
   }
 
+  // An address may end in a widget's name and its state, which the widget reads when it is there.
+  function showLinked() {
+    const [name, state] = decodeURI(location.hash).slice(1).split("?");
+    if (state !== undefined) document.getElementById(name)?.scrollIntoView();
+  }
+
   start();
+  addEventListener("hashchange", showLinked);
+  showLinked();
 })();
