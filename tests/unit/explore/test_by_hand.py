@@ -38,7 +38,7 @@ from tools.refresh import chapters
 )
 def test_an_aimed_head_brings_the_value_row_of_its_word(aims):
     held = frame(aim_heads_explorer(), head_0=aims[0], head_1=aims[1])
-    model, tokens = load(8, 2).double(), "a dog chased the red ball".split()
+    model, tokens = load(8, 2).double(), ["a", "dog", "chased", "the", "red", "ball"]
     x = model.embed(VOCABULARY.encode_batch([tokens]))[0]
     rows, keys = (
         x @ part.weight.T + part.bias for part in (model.attention.w_v, model.attention.w_k)
