@@ -43,7 +43,7 @@ CUDA = triton cuda-bindings cuda-pathfinder cuda-toolkit \
 	bench lock clean FORCE
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z][a-z ]*:.*## / { printf "  make %-12s%s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z][a-z ]*:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 serve: book ## build the book and serve it on 127.0.0.1 (PORT=8000)
 	@echo

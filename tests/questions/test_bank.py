@@ -96,7 +96,9 @@ def test_the_guide_shows_one_of_each_kind_as_it_stands_in_the_bank(bank):
     for number, title, text in shown:
         [question] = [each for each in bank[int(number) - 1].questions if each.title == title]
         kinds.add((question.several, question.answer is None))
-        assert in_one_line(text) == in_one_line(as_in_the_guide(question)), title
+        assert in_one_line(text) == in_one_line(as_in_the_guide(question)), (
+            f"{title}: book/assignments.md shows another wording than the chapter and its bank"
+        )
     assert len(shown) == len(kinds) == 3
 
 
@@ -217,7 +219,7 @@ def test_a_reworded_answer_is_told_once(tmp_path):
         text = path.read_text("utf-8").replace('says = "Rows 3, 4', 'says = "Rows 2, 3, 4')
         text = text.replace('title = "A clean triangle"', 'title = "x"\nwithout = "See it."')
         (tmp_path / path.name).write_text(text, "utf-8")
-    line, other = stale_quotes(tmp_path)
+    line, other = sorted(set(stale_quotes(tmp_path)) - set(stale_quotes(BANK)))
     assert other == "bank/05-masking.toml, question 2: its answer has no 'See it.' to leave out"
     assert line.startswith("bank/05-masking.toml, question 1: its answer does not say 'Rows 2, 3")
 
