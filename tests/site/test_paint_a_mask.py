@@ -170,7 +170,7 @@ def check_page(widget, text, cells):
 def test_cells_are_switched_by_mouse_touch_and_keyboard(visit, site, width, text):
     with visit(f"{site}/05-masking.html", width=width, has_touch=True) as v:
         v.mount_all()
-        widget = v.page.locator(".explorer-view:has([data-act='start again'])")
+        widget = v.page.locator(".explorer-view:has([data-act='start again'])").first
         readout = widget.locator(".readout")
         widget.locator(".own input").fill(text)
         check_page(widget, text, {})
@@ -190,6 +190,17 @@ def test_cells_are_switched_by_mouse_touch_and_keyboard(visit, site, width, text
         for key in range(12):
             if key not in (1,):
                 widget.locator(f"[data-act='cell 2 {key}']").click()
+        # A drag over cells, and a word at the left for its row.
+        check_page(widget, text, {"8 10": False} | {f"2 {key}": False for key in range(12)})
+        widget.locator("[data-act='row 2']").click()
+        check_page(widget, text, {"8 10": False} | {f"2 {key}": True for key in range(12)})
+        boxes = [widget.locator(f"[data-act='cell 2 {key}']").bounding_box() for key in (0, 11)]
+        for nth, box in enumerate(boxes):
+            middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+            v.page.mouse.move(*middle, steps=40)
+            if not nth:
+                v.page.mouse.down()
+        v.page.mouse.up()
         assert "all their weights are 0: " in widget.locator(".note").first.inner_text()
         check_page(widget, text, {"8 10": False} | {f"2 {key}": False for key in range(12)})
         widget.locator("[data-act='start again']").click()

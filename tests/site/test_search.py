@@ -32,6 +32,9 @@ MEANT = {
     "softmax over the wrong axis": "04-scores-scaling-softmax",
     "how to cite": "bibliography",
     "choosing a mechanism": "20-claims-tested",
+    # As people ask.
+    "how do I run this": "index",
+    "what does this cost me": "14-what-a-layer-costs",
 }
 RESULTS = """
 () => [...document.querySelectorAll("#search-results li")].map(found => ({

@@ -42,7 +42,7 @@ var(--pst-color-border,#999)}
 .drawing .weights{--of:var(--sym-weights,#b01a59)}
 .drawing .output{--of:var(--sym-output,#006a7c)}
 .drawing .head-0{--of:var(--head-0,#46515e)}
-.drawing .head-1{--of:var(--head-1,#667180)}
+.drawing .head-1{--of:var(--head-1,#7d6a58)}
 .drawing .mistake{--of:var(--mistake,#a3140c)}
 .drawing .plus{--of:var(--plus,#5548b8)}
 .drawing .minus{--of:var(--minus,#7d6200)}

@@ -57,7 +57,7 @@ export default painting({
       paint: (value) => ({ text: isCost(frame, rule) ? hundredths(value) : tenths(value) }),
       over: ({ box, size }) =>
         element("path", { class: "hand", d: box(layer, head) }) +
-        switches(scores.shape, "open", HIGH)({ size }),
+        switches(scores.shape, "open", { high: HIGH })({ size }),
     });
     const rank = Array.from(scores.data, (score, i) => [score, i]).sort(([a], [b]) => b - a);
     const strongest = rank.slice(0, best).map(([score, i]) => {

@@ -5,8 +5,8 @@ import { embed, multiHeadAttention, PAD } from "./attention.js";
 import { bars } from "./chart.js";
 import { listed, number, percent, thousands } from "./format.js";
 import { element, escapeHtml } from "./markup.js";
-import { cellSize, matrix } from "./matrix.js";
-import { painting, switches } from "./painting.js";
+import { cellSize, labelWidth, matrix } from "./matrix.js";
+import { painting, rowSwitches, switches } from "./painting.js";
 import { panel, row } from "./panels.js";
 import { answersOfVerb, probabilities, readOut } from "./read_out.js";
 import { argmax, filled, range, Tensor } from "./tensor.js";
@@ -33,7 +33,10 @@ export default painting({
     const { start, mask } = memory.shown;
     const painted = (memory.painted ??= {})[start] ??= {};
     const [height] = mask.shape;
-    painted[`${r} ${c}`] = !mask.data[r * height + Number(c)];
+    const isOn = (key) => Boolean(mask.data[r * height + key]);
+    const keys = what.startsWith("row") ? range(height) : [Number(c)];
+    const on = !keys.some(isOn); // a row of which any cell is on is switched off
+    for (const key of keys) painted[`${r} ${key}`] = on;
   },
 
   compute({ tokens, ids }, at, model, { memory }) {
@@ -76,9 +79,12 @@ export default painting({
     const look = { rows, columns: tokens, largest: 1 };
     const paint = (forbidden, seen = {}) => (_, r, c) =>
       mask.data[r * n + c] ? seen : { kind: "struck", text: forbidden };
+    const overCells = switches([n, n], "cell", { drag: true });
+    const overLabels = rowSwitches(rows, "row", labelWidth(rows));
     const grid = matrix({
       ...{ ...look, name: "mask", tensor: mask, size: fit(1, 32) },
-      ...{ paint: paint("0", { text: "1" }), over: switches([n, n], "cell") },
+      paint: paint("0", { text: "1" }),
+      over: (places) => overCells(places) + overLabels(places),
     });
     const size = fit(available >= 500 ? 2 : 1, 26);
     const maps = heads.map((i) => {
@@ -95,17 +101,21 @@ export default painting({
     return (
       element("p", { class: "switches" }, element("button", again, "start again")) +
       row(
-        "Your mask: click or tap a cell, or press Enter or Space on it",
+        `The price: both answers right at ${thousands(right)} of ${thousands(of)} verbs`,
+        [panel(`of ${of / 2} new sentences with two verbs`, total)],
+      ) +
+      row(
+        "Your mask: press a cell, drag over several, or press a word at the left for its row",
         [panel("1 = may attend; a row asks, a column is read; ▸ a verb", grid)],
       ) +
       told(frame).map((text) => element("p", { class: "note" }, escapeHtml(text))).join("") +
       asking.map((_, nth) => answersOfVerb(frame, nth)).join("") +
-      row(
-        `The price: both answers right at ${thousands(right)} of ${thousands(of)} verbs`,
-        [panel(`of ${of / 2} new sentences with two verbs`, total)],
-        `Each sentence, padded to the longest, starts from “${at.start_from}”. A cell that you ` +
-          "switched is as you left it in all of them, at the same position, whatever word stands " +
-          "there; cells outside your grid stay as they start.",
+      element(
+        "p",
+        { class: "note" },
+        `The price: each sentence, padded to the longest, starts from “${at.start_from}”. A cell ` +
+          "that you switched is as you left it in all of them, at the same position, whatever " +
+          "word stands there; cells outside your grid stay as they start.",
       ) +
       row("What each head looks at under your mask", maps)
     );

@@ -1,4 +1,5 @@
-// A view whose cells are switched by clicking, tapping, and Enter or Space at the cell cursor.
+// A view whose cells are switched by clicking, tapping, dragging over them, and by Enter or Space at
+// the cell cursor.
 
 import { explorer } from "./explorer.js";
 import { element } from "./markup.js";
@@ -7,15 +8,32 @@ import { range } from "./tensor.js";
 const PRESSED = ["Enter", " "];
 
 // What lies over the cells of a matrix, so `high` if they are not square: clicked, each presses
-// `act` as a button does.
-export function switches([height, width], name, high) {
+// `act` as a button does. Those that `drag` are pressed by a pointer that is dragged over them; a
+// finger still moves the page up and down.
+export function switches([height, width], name, { high, drag = false } = {}) {
+  const look = { fill: "transparent", cursor: "pointer", "data-drag": drag };
+  const style = drag && "touch-action: pan-y";
   return ({ size }) =>
     range(height * width).map((i) => {
       const [r, c] = [Math.floor(i / width), i % width];
       const corner = `${c * size} ${r * (high ?? size)}`;
       const d = `M${corner}h${size}v${high ?? size}h${-size}z`;
       const press = { "data-act": `${name} ${r} ${c}`, "data-corner": corner };
-      return element("path", { d, ...press, fill: "transparent", cursor: "pointer" });
+      return element("path", { d, ...press, ...look, style });
+    }).join("");
+}
+
+// What lies over the labels of the rows: clicked, each presses `act` for its row.
+export function rowSwitches(rows, name, left) {
+  return ({ size }) =>
+    rows.map((_, r) => {
+      const d = `M${-left} ${r * size}h${left - 4}v${size}h${4 - left}z`;
+      return element("path", {
+        d,
+        "data-act": `${name} ${r}`,
+        fill: "transparent",
+        cursor: "pointer",
+      });
     }).join("");
 }
 
@@ -35,6 +53,32 @@ export function painting(view) {
         cell.dispatchEvent(new PointerEvent("pointermove", { bubbles: true, clientX, clientY }));
       }
 
+      // Each cell that the pointer is dragged over is pressed once. Where the drag began, too.
+      let dragged; // the acts of a drag, none while only one cell was touched
+      const cellAt = ({ clientX, clientY }) =>
+        document.elementFromPoint(clientX, clientY)?.closest?.("path[data-drag]");
+
+      function begin(event) {
+        const cell = cellAt(event);
+        dragged = cell && el.contains(cell) ? [cell.dataset.act] : undefined;
+      }
+
+      function drag(event) {
+        const act = dragged && event.buttons && cellAt(event)?.dataset.act;
+        if (!act || dragged.includes(act)) return;
+        for (const each of dragged.length === 1 ? [dragged[0], act] : [act]) {
+          const cell = el.querySelector(`path[data-act="${each}"]`);
+          cell?.dispatchEvent(new MouseEvent("click", { bubbles: true }));
+        }
+        dragged.push(act);
+      }
+
+      // The browser's own click at the end of a drag would press a cell a second time.
+      function endDrag(event) {
+        if (dragged?.length > 1 && event.isTrusted) event.stopPropagation();
+        if (event.isTrusted) dragged = undefined;
+      }
+
       // Before a notebook takes the key for a shortcut of its own.
       function press(event) {
         const { key, target } = event;
@@ -50,9 +94,15 @@ export function painting(view) {
         }
       }
 
+      el.addEventListener("pointerdown", begin);
+      el.addEventListener("pointermove", drag);
+      el.addEventListener("click", endDrag, true);
       el.addEventListener("click", readAgain);
       window.addEventListener("keydown", press, true);
       return () => {
+        el.removeEventListener("pointerdown", begin);
+        el.removeEventListener("pointermove", drag);
+        el.removeEventListener("click", endDrag, true);
         el.removeEventListener("click", readAgain);
         window.removeEventListener("keydown", press, true);
         end();

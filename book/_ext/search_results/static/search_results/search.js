@@ -4,6 +4,12 @@
 
 "use strict";
 
+/* What people ask with does not say what they look for. *Who* and *whom* are words of the book. */
+stopwords.push(
+  ...["how", "do", "does", "did", "i", "me", "my", "we", "us", "you", "your", "can", "could"],
+  ...["should", "would", "what", "which", "when", "where", "why", "have", "has", "am", "an"],
+);
+
 /* Pages that match alike come in the order in which the index has them: of each word first the
    chapters that say it at length, then the others, in the order of the book, and the landing page
    and the reference after them. A page whose title holds what was searched for comes before one
