@@ -62,7 +62,12 @@ class Book:
         return article
 
     def _make_figure(self, widget: Tag, stem: str, name: str) -> None:
-        """The still picture of an explorer, and where the live one is."""
+        """The still picture of an explorer, and where the live one is. Where a page shows it again,
+        nothing is left.
+        """
+        if not widget.select_one("img, svg"):
+            widget.decompose()
+            return
         address = f"{self.site}{stem}.html"
         link = f'<a href="{address}">{address}</a>'
         live = link if self.site else f"the page “{name}” of the book"

@@ -1,7 +1,7 @@
 """Every picture of the book that moves, with a link to it.
 
     ```{moving-pictures}           of each chapter
-    ```{moving-pictures} puzzles   those with a score
+    ```{moving-pictures} puzzles   those with a score, each on a page by itself
 
 A page names each by its title (`static_widgets`), so the list is found in the notebooks.
 """
@@ -45,7 +45,7 @@ class MovingPictures(SphinxDirective):
             self.env.note_dependency(str(path))
             page = f"{path.stem}.html"
             shown = [
-                link(f"{page}#{name_of(title)}", title)
+                link(f"{page}{'?alone' * puzzles}#{name_of(title)}", title)
                 for title in titles(path)
                 if (title in PUZZLES) == puzzles
             ]

@@ -78,6 +78,21 @@ def test_the_landing_page_lists_the_chapters_in_their_order():
     assert rows == [path.name for path in PATHS[1:]]
 
 
+def test_the_marks_of_the_claims_are_the_verdicts_of_their_table():
+    [path] = [path for path in PATHS if path.stem == "20-claims-tested"]
+    told = re.findall(r'class="mark" .*?data-answer="(.*?)"', text(path))
+    printed = [
+        o.text for c in nbformat.read(path, 4).cells for o in c.get("outputs", ()) if "text" in o
+    ]
+    [table] = [each for each in printed if each.lstrip().startswith("claim")]
+    rows = [line for line in table.splitlines() if line[:1].isdigit()]
+    stands = [re.search(r"[<>=≥] [\d.]+ +[\d.]+(\*?)", row)[1] for row in rows]
+    assert told == [
+        "true" if star else "with a condition" if row.endswith("*") else "false"
+        for row, star in zip(rows, stands, strict=True)
+    ]
+
+
 @pytest.mark.parametrize("chapter", PATHS[1:], ids=lambda path: path.stem)
 def test_a_guess_has_a_verdict_and_the_chapter_comes_to_the_same(chapter):
     guesses = [i for i, cell in enumerate(cells(chapter)) if '<p class="guess"' in cell]

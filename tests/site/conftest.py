@@ -37,6 +37,13 @@ FEW_PAGES = ("index.html", "04-scores-scaling-softmax.html", "glossary.html", "s
 NO_BUILD = f"there are no built pages in {HTML}: run `make book` first"
 
 
+# All of a page is laid out, so that what is too wide is found far below, too.
+WHOLE = """
+document.addEventListener("DOMContentLoaded",
+                          () => document.documentElement.classList.add("whole"));
+"""
+
+
 def page_names():
     """The files of the built pages, the landing page first. 404.html is shown at other addresses
     than its own.
@@ -313,6 +320,7 @@ def visit(browser):
             service_workers="block",
             **context_options,
         )
+        context.add_init_script(WHOLE)
         try:
             page = context.new_page()
             page.set_default_timeout(10_000)

@@ -99,6 +99,8 @@ COVERED = """
 }
 """
 
+BUILD = "document.documentElement.dataset.code = 'build'"  # all code is open
+
 
 def written(page_name):
     """The code of the chapter's cells."""
@@ -109,6 +111,7 @@ def written(page_name):
 @pytest.mark.one_in(8)
 def test_code_wraps_in_its_place_and_is_copied_as_it_was_written(visit, site, page_name):
     with visit(f"{site}/{page_name}", width=PHONE) as v:
+        v.page.evaluate(BUILD)
         blocks = v.page.evaluate(CODE)
         wrapped = v.page.evaluate(WRAPPED)
     for line, *deeper in wrapped:
@@ -124,6 +127,7 @@ def test_code_wraps_in_its_place_and_is_copied_as_it_was_written(visit, site, pa
 def test_the_button_copies_the_code_of_a_cell(visit, site, html_folder):
     [page] = html_folder.glob("05-*.html")
     with visit(f"{site}/{page.name}", width=PHONE, permissions=["clipboard-read"]) as v:
+        v.page.evaluate(BUILD)
         copied = []
         cells = v.page.locator("div.cell_input:visible:has(.hang)")
         for cell in cells.all()[:5]:
@@ -137,6 +141,7 @@ def test_on_a_touch_screen_no_button_lies_over_code(visit, site, html_folder):
     [page] = html_folder.glob("03-*.html")
     options = {"width": PHONE, "is_mobile": True, "has_touch": True}
     with visit(f"{site}/{page.name}", **options) as v:
+        v.page.evaluate(BUILD)
         buttons, covered = v.page.evaluate(COVERED)
     assert buttons > 10 and not covered
 

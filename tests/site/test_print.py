@@ -19,7 +19,8 @@ ON_PAPER = """
   return {
     around: all.filter(each => drawn(each) && !each.children.length && words(each)
       && !text.contains(each) && !each.closest(".licences")).map(words),
-    folded: [...text.querySelectorAll("details:not(.static-widget details) > :not(summary)")]
+    folded: [...text.querySelectorAll("details > :not(summary)")]
+      .filter(each => !each.parentElement.matches(".static-widget details, .verdict"))
       .filter(each => !drawn(each) && words(each)).map(words),
     cut: [...text.querySelectorAll("p, pre, table, td, th, img, math, dt, svg")]
       .filter(each => drawn(each) && each.getBoundingClientRect().right > right)

@@ -55,6 +55,22 @@ def test_a_guess_gets_a_verdict_and_is_repeated_beside_the_answer(visit, site, c
 
 
 @pytest.mark.quick
+def test_claims_are_marked_before_any_of_them_is_judged(visit, site):
+    with visit(f"{site}/20-claims-tested.html") as v:
+        marks = v.page.locator(".mark").all()
+        assert len(marks) == 7
+        for mark in marks:
+            assert not any(each.inner_text() for each in v.page.locator(".judged").all())
+            mark.get_by_role("button", name="false").click()
+        said = [mark.locator(".judged").inner_text() for mark in marks]
+        assert said.count("✓") == 2 and said[6] == "✗ true" and said[0] == "✗ with a condition"
+        assert "2 of 7" in v.page.locator("ol:has(.mark) + p").inner_text()
+        marks[6].get_by_role("button", name="true").click()
+        assert "3 of 7" in v.page.locator("ol:has(.mark) + p").inner_text()
+        v.assert_no_trouble()
+
+
+@pytest.mark.quick
 def test_no_guess_is_read_in_the_place_of_another(visit, site, html_folder):
     """Of a second one on the page, or of another chapter in the same tab."""
     text = (html_folder / f"{PAGE}.html").read_text("utf-8")

@@ -20,7 +20,7 @@ export function currentFrame(model, view) {
   const controls = model.get("controls");
   const frames = model.get("frames");
   const models = model.get("models");
-  const { kind, vocabulary, longest } = model.get("reads") ?? {};
+  const { kind, vocabulary, longest, read_as: readAs } = model.get("reads") ?? {};
   const numbers = singles(model.get("numbers"));
   const weights = halves(model.get("weights"));
   const trained = new Map(); // the weights that were used, by their name
@@ -72,7 +72,8 @@ export function currentFrame(model, view) {
       memory.model = named;
     }
     const stored = storedFrame();
-    const tokens = kind ? split(text) : [];
+    const written = kind ? split(text) : [];
+    const tokens = written.map((token) => readAs?.[token] ?? token);
     const unknown = [...new Set(tokens)].filter((token) => !vocabulary.includes(token));
     if (stored.error || !compute || (!tokens.length && !act && !stored.setting)) {
       return { frame: unpacked(stored, numbers), at, notes: "" };
@@ -84,7 +85,12 @@ export function currentFrame(model, view) {
       return { frame: { problem: `The model does not know ${listed(unknown)}.` }, at, notes: "" };
     }
     const frame = ownFrame(tokens.length ? tokens : stored.tokens, at, memory);
-    const notes = frame.problem ? [] : [unknownWords(unknown), note?.(frame, at)];
+    const others = [...new Set(written)].filter((token) => readAs?.[token]);
+    const notes = frame.problem ? [] : [
+      unknownWords(unknown),
+      ...others.map((word) => `It reads “${word}” as “${readAs[word]}”.`),
+      note?.(frame, at),
+    ];
     return { frame, at, notes: notes.filter(Boolean).join(" ") };
   };
 }

@@ -45,12 +45,32 @@ function render(view, model, el) {
   const panels = panelsIn(picture);
   const tables = tablesOf(details, picture);
   const pointer = pointerOver(picture, readout, (cell) => describe(cell, frame, at));
-  const own = ownText(kind, form, suggestions, redraw);
+  const own = ownText(kind, form, suggestions, update);
   const { memory, redraws } = sharedBy(model); // of the view's own buttons
   let width = el.clientWidth; // asking for it anew would lay the page out before every drawing
   let frame, at;
+  let near = true; // on the screen, or about to be
+  let stale = false;
+
+  // A letter that is typed into one view costs nothing in those that nobody sees.
+  function update() {
+    if (near) redraw();
+    else stale = true;
+  }
+
+  function catchUp() {
+    if (stale) redraw();
+  }
+
+  const sight = new IntersectionObserver((entries) => {
+    near = entries.at(-1).isIntersecting;
+    if (near) catchUp();
+  }, { rootMargin: "400px 0px" });
+  sight.observe(el);
+  window.addEventListener("beforeprint", catchUp);
 
   function redraw() {
+    stale = false;
     let missing;
     ({ frame, at, notes: missing } = frameOf(own.field.value, memory));
     setText(notes, missing);
@@ -113,24 +133,26 @@ function render(view, model, el) {
   window.addEventListener("hashchange", followLink);
 
   const changes = model.get("controls").map(({ name }) => `change:${name}`);
-  for (const change of changes) model.on(change, redraw);
+  for (const change of changes) model.on(change, update);
   model.on("change:sentence", own.clear); // who chooses a sentence wants to see that one
 
   const resized = new ResizeObserver(() => {
     if (el.clientWidth === width) return;
     width = el.clientWidth;
-    redraw();
+    update();
   });
   resized.observe(el);
   const releaseArrows = keepArrows(el, own.field);
-  redraws.add(redraw);
+  redraws.add(update);
   redraw();
   followLink();
 
   return () => {
-    for (const change of changes) model.off(change, redraw);
+    for (const change of changes) model.off(change, update);
     model.off("change:sentence", own.clear);
-    redraws.delete(redraw);
+    redraws.delete(update);
+    sight.disconnect();
+    window.removeEventListener("beforeprint", catchUp);
     window.removeEventListener("hashchange", followLink);
     own.disconnect();
     panels.disconnect();

@@ -34,6 +34,7 @@ class Reads(NamedTuple):
         vocabulary: the tokens, in the order of their ids. Without an <unk> others are refused.
         longest: how many tokens the model reads at most.
         examples: texts to try; the view's own unless given.
+        read_as: words that the model never met, and those that it reads in their place.
     """
 
     kind: str
@@ -42,14 +43,31 @@ class Reads(NamedTuple):
     vocabulary: list[str]
     longest: int
     examples: list[str] | None = None
+    read_as: dict[str, str] | None = None
 
 
+# The model learnt its verbs in the past; people type them in the present.
+PRESENT = {
+    "chases": "chased",
+    "follows": "followed",
+    "finds": "found",
+    "sees": "saw",
+    "takes": "took",
+    "draws": "drew",
+    "knows": "knew",
+    "bites": "bit",
+    "hides": "hid",
+    "sings": "sing",
+    "sleeps": "sleep",
+    "runs": "run",
+}
 SENTENCE = Reads(
     "sentence",
     "your own sentence",
     "the old king drew a small boat",
     list(VOCABULARY.tokens),
     LONGEST,
+    read_as=PRESENT,
 )
 
 

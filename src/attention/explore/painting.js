@@ -9,10 +9,10 @@ const PRESSED = ["Enter", " "];
 
 // What lies over the cells of a matrix, so `high` if they are not square: clicked, each presses
 // `act` as a button does. Those that `drag` are pressed by a pointer that is dragged over them; a
-// finger still moves the page up and down.
+// finger on them does not move the page.
 export function switches([height, width], name, { high, drag = false } = {}) {
   const look = { fill: "transparent", cursor: "pointer", "data-drag": drag };
-  const style = drag && "touch-action: pan-y";
+  const style = drag && "touch-action: none";
   return ({ size }) =>
     range(height * width).map((i) => {
       const [r, c] = [Math.floor(i / width), i % width];

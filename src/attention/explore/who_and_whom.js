@@ -20,13 +20,10 @@ import { argmax, range } from "./tensor.js";
 export default explorer({
   examples: [
     "the fox bit the wolf and the wolf bit the fox",
-    "birds sing at dawn and a dog chased the red ball",
     "the red ball chased a dog",
-    "the ball was chased by a dog and the dog was seen by a child",
-    "a sailor near the house found the bell",
-    "the zebra bit the queen and the queen hid the zebra",
     "the cat saw the other cat",
-    "the cat saw the dog and the dog chased the other cat",
+    "the ball was chased by a dog",
+    "a sailor near the house found the bell",
   ],
 
   act(what, memory) {
@@ -45,7 +42,11 @@ export default explorer({
     return { ...answered(sentence, model, verbs, { asking, off }), ...same, ...without };
   },
 
-  note({ tokens, unmet }, at) {
+  note({ tokens, unmet, verbs }, at) {
+    if (verbs.includes(tokens[1]) && !["birds", "children", "dogs"].includes(tokens[0])) {
+      return "It learnt sentences such as “the dog bit the man”. Without the articles it is " +
+        "mostly wrong.";
+    }
     const met = [...new Set(tokens)].filter((token) => unmet.includes(token));
     if (!met.length) return "";
     return `At d_model ${at.d_model} the model never met ${listed(met)} in training; ` +

@@ -1,4 +1,4 @@
-/* Guesses are written down and repeated beside the answer; the navigation marks the chapters that
+/* Guesses get a verdict and are repeated beside the answer; the navigation marks the chapters that
  * were read.
  *
  * Everything stays in the browser: a guess in this tab, what was read from visit to visit.
@@ -50,7 +50,7 @@
     const fold = guess.nextElementSibling; // the answer, and why it is so
     const verdict = element("p", { class: "guess-verdict", role: "status" });
     const buttons = guess.dataset.choices.split("|").map((text) =>
-      element("button", { type: "button" }, text)
+      element("button", { type: "button", "data-right": text === guess.dataset.answer }, text)
     );
     const label = element("span", { id }, guess.textContent.replace(BLANK, ""));
     const choices = element("span", { role: "group", "aria-labelledby": id }, ...buttons);
@@ -87,6 +87,42 @@
 
   const echoes = document.querySelectorAll("p.guessed");
   document.querySelectorAll("p.guess").forEach((guess, nth) => addGuess(guess, nth, echoes));
+
+  // ----------------------------------------------------------------------------------------- marks
+
+  // Of a list every point is marked before any of them is judged.
+  function addMarks(list) {
+    const marks = [...list.querySelectorAll(".mark")];
+    const status = element("p", { class: "guess-verdict", role: "status" });
+    list.after(status);
+    const chosen = () => marks.map((mark) => mark.querySelector("[aria-pressed=true]"));
+    for (const mark of marks) {
+      const said = mark.parentElement.textContent.trim();
+      const buttons = mark.dataset.choices.split("|").map((text) => {
+        const button = element("button", { type: "button", "aria-pressed": "false" }, text);
+        button.addEventListener("click", () => {
+          for (const each of buttons) each.setAttribute("aria-pressed", String(each === button));
+          judge();
+        });
+        return button;
+      });
+      mark.setAttribute("role", "group");
+      mark.setAttribute("aria-label", said);
+      mark.replaceChildren(...buttons, element("span", { class: "judged" }));
+    }
+
+    function judge() {
+      const given = chosen();
+      if (given.includes(null)) return;
+      const right = marks.map((mark, nth) => given[nth].textContent === mark.dataset.answer);
+      marks.forEach((mark, nth) => {
+        mark.querySelector(".judged").textContent = right[nth] ? "✓" : `✗ ${mark.dataset.answer}`;
+      });
+      status.textContent = `${right.filter(Boolean).length} of ${marks.length} marks are right.`;
+    }
+  }
+
+  for (const list of document.querySelectorAll("ol:has(.mark)")) addMarks(list);
 
   // --------------------------------------------------------------------------------- chapters read
 
@@ -139,5 +175,6 @@
   document.addEventListener("click", ({ target }) => {
     const link = target.closest("dialog a[href*='#']");
     if (link?.pathname === location.pathname) link.closest("dialog").close();
+    target.closest(".launch a[href*='#']")?.closest("details").removeAttribute("open");
   });
 })();

@@ -324,12 +324,29 @@
     }
   }
 
+  // `?alone#name` shows one widget by itself, as a puzzle that is sent to somebody, and the way to its
+  // chapter.
+  function showAlone() {
+    const [name] = decodeURI(location.hash).slice(1).split("?");
+    const widget = document.getElementById(name);
+    if (!widget || !new URLSearchParams(location.search).has("alone")) return;
+    const back = element("a", { href: `${location.pathname}#${name}` }, document.title);
+    const parts = [
+      element("h1", {}, widget.dataset.title),
+      widget.closest("figure") ?? widget,
+      element("p", {}, "From: ", back),
+    ];
+    document.documentElement.classList.add("alone");
+    document.body.prepend(element("main", { class: "widget-alone bd-article" }, ...parts));
+  }
+
   // An address may end in a widget's name and its state, which the widget reads when it is there.
   function showLinked() {
     const [name, state] = decodeURI(location.hash).slice(1).split("?");
     if (state !== undefined) document.getElementById(name)?.scrollIntoView();
   }
 
+  showAlone();
   start();
   addEventListener("hashchange", showLinked);
   showLinked();
