@@ -2,6 +2,9 @@
 
 Markdown makes links and pictures of plain characters. So it becomes HTML first, and then the HTML
 is cleaned, of which no attribute is left that is not named here.
+
+What is shown is about as long as what was written: nothing that stands there once is shown again
+and again.
 """
 
 import re
@@ -17,6 +20,7 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from nbformat import NotebookNode
 
 LONGEST = 20_000  # characters: the time for some texts grows as the square of their length
+CELLS = 20_000  # of a text's tables, each of whose rows Markdown fills up to the longest
 LINK = re.compile(r"https?://|mailto:")
 PICTURE = re.compile(r"data:image/(png|jpeg|gif|webp);base64,[\w+/=\s]*")
 # What MathJax, which formgrader runs over the page, would make a link or an attribute of.
@@ -38,7 +42,12 @@ def clean(html: str) -> str:
 @cache
 def cleaner() -> bleach.Cleaner:
     # `allowed` judges an address; bleach's own list has to know its protocol besides
-    return bleach.Cleaner(TAGS, allowed, protocols={"http", "https", "mailto", "data"})
+    made = bleach.Cleaner(TAGS, allowed, protocols={"http", "https", "mailto", "data"})
+    # HTML opens what is left open, such as a `b`, again in each paragraph: a thousand of them in a
+    # thousand paragraphs are a million. Here an element ends with the one that it stands in.
+    made.parser.tree.reconstructActiveFormattingElements = lambda: None
+    made.parser.tree.elementInActiveFormattingElements = lambda name: None
+    return made
 
 
 def allowed(tag: str, name: str, value: str) -> bool:
@@ -61,7 +70,13 @@ def text_cell(cell: NotebookNode) -> str:
 
 
 def from_markdown(text: str, attachments: object = None) -> str:
-    return cleaner().clean(parser().render(cut(text), {"attachments": attachments}))
+    text = cut(text)
+    lines = re.split(r"\r\n?|\n", text)
+    if len(lines) * (1 + max(line.count("|") for line in lines)) > CELLS:
+        why = "(its tables are too large to be laid out, so this is the text as it was written)"
+        return f"<p><em>{why}</em></p>\n<pre>{escape(text)}</pre>"
+    env = {"attachments": attachments, "shown": set()}
+    return cleaner().clean(parser().render(text, env))
 
 
 @cache
@@ -84,9 +99,13 @@ def picture(renderer: RendererHTML, tokens: list, index: int, options: dict, env
     """A picture that is in the notebook, or words where it is elsewhere."""
     token = tokens[index]
     address = token.attrs["src"]
-    if address.startswith("attachment:"):
-        address = attached(unquote(address.removeprefix("attachment:")), env["attachments"])
     alt = escape(renderer.renderInlineAsText(token.children or [], options, env))
+    if address.startswith("attachment:"):
+        name = unquote(address.removeprefix("attachment:"))
+        if name in env["shown"]:  # it may have megabytes, and be named a thousand times
+            return f"<em>(a picture that is shown above: {alt or 'without a name'})</em>"
+        env["shown"].add(name)
+        address = attached(name, env["attachments"])
     if not PICTURE.fullmatch(address):
         return f"<em>(a picture that is not in the notebook: {alt or 'without a name'})</em>"
     return f'<img src="{address}" alt="{alt or "A picture"}">'

@@ -20,6 +20,8 @@ import sys
 import traceback
 import warnings
 from collections import Counter
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from time import monotonic
 
@@ -38,6 +40,7 @@ from assignments.sandbox import landlock, seccomp, template
 from assignments.sandbox.run import run
 
 GRADES = ROOT / "_build" / "grades"
+ASIDE = ThreadPoolExecutor(1)  # for one thing at a time: the gradebook is one file
 
 
 def grade(
@@ -93,16 +96,16 @@ async def grade_all(
                 try:
                     release = releases[submission.assignment]
                     notebook = await grade_one(submission, root, release, mode)
-                    results = report.results_of(submission, release, root)
-                    report.write_page(submission, notebook, release, results, root)
+                    results = await aside(report.results_of, submission, release, root)
+                    await aside(report.write_page, submission, notebook, release, results, root)
                 except Exception as error:  # the others are graded all the same
                     report.tell(*traceback.format_exc().splitlines(), to=sys.stderr)
                     why = report.on_one_line(f"{type(error).__name__}: {error}")
                     submission.remarks.append(
                         f"its grading did not come to its end, look at it by hand ({why})"
                     )
+        row = await aside(report.row_of, submission, root)
         done += 1
-        row = report.row_of(submission, root)
         result = f"{row['points']} of {row['out_of']}" if submission.graded else "not graded"
         reason = f" ({submission.reason})" if submission.remarks else ""
         report.tell(f"[{done}/{len(submissions)}] {submission.file.name}: {result}{reason}")
@@ -118,13 +121,18 @@ async def grade_one(
     submission: Submission, root: Path, release: NotebookNode, mode: str
 ) -> NotebookNode:
     """Grade a notebook: its marks are in the gradebook afterwards. Returns it as it is kept."""
-    again = gradebook.register(submission, root)
+    again = await aside(gradebook.register, submission, root)
     submission.remarks += repair(submission.notebook, release)
-    notebook = gradebook.with_hidden_tests(submission, root)
+    notebook = await aside(gradebook.with_hidden_tests, submission, root)
     submission.remarks += await run(notebook, mode)
-    submission.remarks += report.raised(notebook)
+    submission.remarks += report.unlike_setup(notebook, release) + report.raised(notebook)
     submission.feedback = report.failed(notebook)
-    return gradebook.keep_marks(submission, notebook, root, again)
+    return await aside(gradebook.keep_marks, submission, notebook, root, again)
+
+
+def aside(function: Callable, *arguments: object) -> Awaitable:
+    """Do what can take seconds while the loop goes on timing the kernels of the others."""
+    return asyncio.get_running_loop().run_in_executor(ASIDE, function, *arguments)
 
 
 def require_sandbox(mode: str) -> str:

@@ -10,6 +10,7 @@ import re
 from functools import cache
 from pathlib import Path
 from typing import TextIO
+from unicodedata import category
 
 from nbconvert.exporters import HTMLExporter
 from nbformat import NotebookNode
@@ -30,6 +31,7 @@ MESSAGE = 200  # characters of a message that a row has room for
 WIDTH = 72  # columns to which a check breaks its words
 SIGNS = r"=+\-@＝＋－＠"  # that begin a formula, the wide ones in a Chinese or Japanese spreadsheet
 FORMULA = re.compile(rf'(^|[;\t\r\n])(?=[\s"]*[{SIGNS}])')
+PUBLISHED = re.compile(r'^PUBLISHED = "[^"\\\n]*"$', re.MULTILINE)
 Results = dict[str, dict[str, str]]  # by nbgrader's names of the graded cells
 POLICY = (
     '<meta http-equiv="Content-Security-Policy" '
@@ -45,6 +47,28 @@ def raised(notebook: NotebookNode) -> list[str]:
         if not is_test(cell) and (error := error_of(cell))
         and error.ename not in ("NotImplementedError", "NotYet", "AssertionError", NOT_GRADED)
     ]  # fmt: skip
+
+
+def unlike_setup(notebook: NotebookNode, release: NotebookNode) -> list[str]:
+    """Which cells pass for the set-up that was handed out, and do something else."""
+    setup = setup_of(release)
+    return [
+        f"{cell_name(notebook, index)} begins as the set-up does, and is not what was handed out"
+        for index, cell in enumerate(notebook.cells)
+        if cell.cell_type == "code"
+        and setup.get(first_line(cell), as_handed_out(cell)) != as_handed_out(cell)
+    ]
+
+
+def setup_of(release: NotebookNode) -> dict[str, str]:
+    """The set-up's cells by their first lines."""
+    cells = [cell for cell in release.cells[:3] if cell.cell_type == "code"]
+    return {first_line(cell): as_handed_out(cell) for cell in cells}
+
+
+def as_handed_out(cell: NotebookNode) -> str:
+    """A cell's source without the place of the package, which another release had elsewhere."""
+    return PUBLISHED.sub('PUBLISHED = ""', cell.source.strip())
 
 
 def failed(notebook: NotebookNode) -> dict[str, str]:
@@ -125,12 +149,12 @@ def write_page(
     root: Path,
 ) -> None:
     """The page of a graded notebook. The notebook is changed: each cell is told what it is."""
-    setup = {first_line(cell) for cell in release.cells[:3] if cell.cell_type == "code"}
+    setup = setup_of(release)
     if first_line(notebook.cells[0]) == first_line(release.cells[0]):
         notebook.cells[0].source = "\n".join(notebook.cells[0].source.splitlines()[1:])
     for cell in notebook.cells:
         about = cell.metadata.get("nbgrader", {})
-        if cell.cell_type == "code" and first_line(cell) in setup:
+        if cell.cell_type == "code" and setup.get(first_line(cell)) == as_handed_out(cell):
             cell.metadata.kind = "setup"
         elif is_test(cell):
             cell.metadata.kind = "test"
@@ -217,7 +241,7 @@ def write_csv(rows: list[dict[str, str]], path: Path, columns: list[str] = COLUM
         table = csv.DictWriter(file, columns)
         table.writeheader()
         for row in rows:
-            table.writerow({column: no_formula(text) for column, text in row.items()})
+            table.writerow({column: no_formula(printable(text)) for column, text in row.items()})
 
 
 def no_formula(text: str) -> str:
@@ -234,5 +258,8 @@ def tell(*lines: str, to: TextIO | None = None) -> None:
 
 
 def printable(text: str) -> str:
-    """A line for the terminal, which obeys what is no letter, number or sign to be seen."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    """A line for the terminal, which obeys what is no letter, number, space or sign to be seen."""
+    return "".join(
+        c if c.isprintable() or category(c) == "Zs" else c.encode("unicode_escape").decode()
+        for c in text
+    )

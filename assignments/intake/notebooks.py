@@ -11,7 +11,14 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_raw_
 
 from assignments.course import LARGEST_SEED, SEED, SEED_CELL, grade_id, is_test, named_cells
 from assignments.errors import GradingError
-from assignments.intake.files import NOBODY, File, Student, files_in, students
+from assignments.intake.files import (
+    NOBODY,
+    File,
+    Student,
+    common_folder,
+    files_in,
+    students,
+)
 
 LARGEST = 10 * 2**20  # bytes of a notebook: a thousand times what is handed out,
 CELLS = 2000  # and how many cells it has
@@ -100,6 +107,8 @@ def identify(
     only: the one assignment that is graded, where it is one.
     student: whose all files are, where they are one student's.
 
+    Where no LMS has named the files, those of a student have one outermost name, or none is graded.
+
     Returns:
         The submissions without what a student put beside a notebook, such as a picture. Those that
         are not graded have lost their notebook, and a remark says why.
@@ -112,10 +121,9 @@ def identify(
         except Exception as error:  # as in take_in
             submission.notebook = None
             submission.remarks.append(str(error))
-    student_of = students(
-        [submission.file for submission in submissions],
-        {s.file: s.assignment for s in submissions if s.assignment},
-    )
+    files = [submission.file for submission in submissions]
+    assignment_of = {s.file: s.assignment for s in submissions if s.assignment}
+    student_of, drop = students(files, assignment_of), common_folder(files, assignment_of)
     same_student = {}
     for submission in submissions:
         identity = Student(student, student) if student else student_of[submission.file]
@@ -127,6 +135,15 @@ def identify(
             key = submission.student, submission.assignment
             same_student.setdefault(key, []).append(submission)
     for rivals in same_student.values():
+        names = sorted({rival.file.parts[drop] for rival in rivals})
+        if len(names) > 1 and not (student or rivals[0].identity.lms):
+            for rival in rivals:  # any of them may be somebody else's, who wants to take its place
+                rival.notebook = None
+                rival.remarks.append(
+                    f"by their names {' and '.join(f'`{name}`' for name in names)} are one "
+                    f"student's, {rival.student}: rename one, or take it away"
+                )
+            continue
         *older, last = sorted(rivals, key=lambda rival: (rival.file.changed, rival.file.name))
         for rival in older:
             rival.notebook = None

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 import zmq.asyncio
 from jupyter_client import AsyncKernelManager, KernelClient
 from jupyter_client.kernelspec import KernelSpec
-from traitlets import Unicode
+from traitlets import Bool, Unicode
 
 from assignments.course import ROOT
 from assignments.sandbox import template
@@ -42,13 +42,20 @@ ENVIRONMENT = {
 
 
 class Kernel(AsyncKernelManager):
+    """interrupted: whether what it runs has had to be stopped."""
+
     mode = Unicode()
+    interrupted = Bool(False)
     command = (sys.executable, "-m", "assignments.sandbox.kernel")
 
     @property
     def kernel_spec(self) -> KernelSpec:
         command = [*self.command, self.mode, "-f", "{connection_file}"]
         return KernelSpec(argv=command, display_name="Python 3", language="python")
+
+    async def interrupt_kernel(self) -> None:
+        self.interrupted = True
+        await super().interrupt_kernel()
 
     def client(self, **settings: object) -> KernelClient:
         return super().client(context=context, **settings)  # else it makes one without limits

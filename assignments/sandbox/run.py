@@ -108,7 +108,7 @@ async def run_once(
 async def run_cell(
     client: Client, cell: NotebookNode, index: int, left_out: dict[int, str]
 ) -> None:
-    source = cell.source
+    source, client.km.interrupted = cell.source, False
     if is_test(cell):
         cell.source += client.ending(index)
     try:
@@ -116,7 +116,10 @@ async def run_cell(
     except DeadKernelError:
         raise Stopped(index, "ended its kernel") from None
     except CellTimeoutError:
-        raise Stopped(index, "could not be stopped, so that its kernel was ended") from None
+        # It has replied in time, and the last word of what it displays has not come: a message of
+        # it was longer than is taken, or too many are waiting.
+        what = "could not be stopped" if client.km.interrupted else "displayed too much at once"
+        raise Stopped(index, f"{what}, so that its kernel was ended") from None
     finally:
         cell.source = source
     cell.outputs = joined(cell.outputs)

@@ -15,6 +15,7 @@ PIECES = [
     *("<", "<a ", "<b>", "<b><p>", "<div>\n", "<table>", "<!--", "<![CDATA[", "> ", "- ", "|a"),
     *("[a]: b\n", "\\begin{a}", "|a|\n|-|\n", "\t", "\xa0"),
 ]
+PIXEL = "iVBORw0KGgo="
 
 
 @pytest.mark.parametrize("piece", PIECES)
@@ -23,6 +24,39 @@ def test_five_megabytes_take_seconds(piece):
     shown = from_markdown("words " + piece * (5_000_000 // len(piece)))
     assert monotonic() - start < 10
     assert "words" in shown and len(shown) < 20 * LONGEST
+
+
+GROWS = {
+    "rows that are filled up": "words " + "|a" * 500 + "|\n" + "|-" * 501 + "|\n" + "a\n" * 1000,
+    "the same on an old Mac": "words " + "|a" * 500 + "|\r" + "|-" * 501 + "|\r" + "a\r" * 1000,
+    "elements left open": "<p>words" + "".join(f"<b a={i}>" for i in range(1000)) + "<p>x" * 1000,
+    "a long title left open": f"<p>words<b title={'x' * 9000}>" + "<p>x" * 2500,
+    "a long title around": f"words<b title={'x' * 9000}>" + "<div>" * 1800 + "</b>" * 400,
+}
+
+
+@pytest.mark.parametrize("show", [from_markdown, clean])
+@pytest.mark.parametrize("text", GROWS.values(), ids=GROWS)
+def test_a_short_text_does_not_become_large(text, show):
+    """What a parser adds to it: half a million cells or elements took half a minute, and 2 GB."""
+    start = monotonic()
+    shown = show(text)
+    assert monotonic() - start < 5
+    assert "words" in shown and len(shown) < 5 * LONGEST
+
+
+def test_a_text_whose_tables_are_not_laid_out_says_so():
+    shown = from_markdown("<b>" + GROWS["rows that are filled up"])
+    assert "too large to be laid out" in shown and "&lt;b&gt;words |a|a" in shown
+
+
+def test_a_table_is_laid_out():
+    shown = from_markdown("|a|b|\n|-|-|\n|<b>c|\n")
+    assert shown.count("<td>") == 2 and "<td><b>c</b></td>" in shown
+
+
+def test_what_is_left_open_ends_with_what_it_stands_in():
+    assert clean("<p><b>a<i>b</b>c</i><p>d") == "<p><b>a<i>b</i></b>c</p><p>d</p>"
 
 
 @pytest.mark.parametrize("text", ["word " * LONGEST, "<b>" + "word " * LONGEST])
@@ -63,9 +97,20 @@ def test_a_page_of_long_cells_takes_seconds():
 
 
 def test_an_attached_picture_is_shown():
-    bundle = {"my sketch.png": {"image/png": ["iVBOR", "w0KGgo="]}}
+    bundle = {"my sketch.png": {"image/png": [PIXEL[:5], PIXEL[5:]]}}
     cell = new_markdown_cell("![](<attachment:my sketch.png>)", attachments=bundle)
-    assert 'src="data:image/png;base64,iVBORw0KGgo="' in text_cell(cell)
+    assert f'src="data:image/png;base64,{PIXEL}"' in text_cell(cell)
+
+
+def test_an_attached_picture_is_shown_once():
+    """It may have megabytes, and a text can name it a thousand times, and write it variously."""
+    cell = new_markdown_cell(
+        "![one](attachment:p.png) ![two](attachment:%70.png)\n\n![](attachment:p.png)",
+        attachments={"p.png": {"image/png": PIXEL}},
+    )
+    shown = text_cell(cell)
+    assert shown.count(PIXEL) == 1
+    assert "shown above: two" in shown and "shown above: without a name" in shown
 
 
 @pytest.mark.parametrize("form", ["${}$", "$${}$$", "\\\\({}\\\\)"])

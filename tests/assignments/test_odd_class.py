@@ -217,7 +217,7 @@ ODD = {
     "2,000 cells": (as_many_cells_as_are_read, 20, ""),
     "2,001 cells": (raw(b'{"cells": [' + b"{}," * 2000 + b"{}]}"), None, "it has 2001 cells"),
     "huge outputs in the file": (huge_outputs_in_the_file, 20, ""),
-    "huge outputs when it runs": (huge_outputs_when_it_runs, 20, ""),
+    "huge outputs when it runs": (huge_outputs_when_it_runs, 20, "displayed too much at once"),
     "fills the disk": (fills_the_disk, 20, "wrote more than 64 MB"),
     "without its tests": (without_its_tests, 20, "`test-project` was missing, and was put back"),
     "format 3": (of_format_3, 20, ""),

@@ -32,7 +32,8 @@ def test_metadata_that_a_program_dropped(handed_in, releases, name):
     for cell in notebook.cells:
         cell.metadata.clear()
     assert recognise(notebook, releases) == name
-    repair(notebook, releases[name])
+    remarks = repair(notebook, releases[name])
+    assert not [remark for remark in remarks if "`test-" in remark]
     tests = [n for n in names_in(releases[name]) if n.startswith("test-")]
     assert [n for n in names_in(notebook) if n.startswith("test-")] == tests
 

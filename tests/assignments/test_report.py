@@ -16,7 +16,7 @@ from playwright.sync_api import sync_playwright
 
 from assignments.grade import grade
 from assignments.lms.files import as_html
-from assignments.report import no_formula, printable, unbroken
+from assignments.report import first_line, no_formula, printable, unbroken, write_csv
 from assignments.sandbox import landlock
 from attention.checks.result import Result
 from tests.assignments.submissions import reference_answers, source, submission
@@ -101,7 +101,10 @@ def check_page(page):
 
 @pytest.fixture(scope="module")
 def graded(released, tmp_path_factory):
-    """Ada answers all, with active content beside it; Bob makes three mistakes."""
+    """Ada answers all, with active content beside it; Bob makes three mistakes.
+
+    Eve patches in cells that begin as the set-up does, and her package was published elsewhere.
+    """
     folder = tmp_path_factory.mktemp("graded")
     notebook = nbformat.read(released / f"{NAME}.ipynb", as_version=4)
     ada = submission(notebook, reference_answers(source(NAME)) | {"explain": EXPLAINED})
@@ -111,6 +114,13 @@ def graded(released, tmp_path_factory):
     nbformat.write(ada, folder / "in" / "ada.ipynb")
     bob = submission(notebook, reference_answers(source(NAME)) | WRONG)
     nbformat.write(bob, folder / "in" / "bob.ipynb")
+    eve = submission(notebook, {})
+    setup = eve.cells[1]
+    setup.source = re.sub("(?m)^PUBLISHED = .*$", 'PUBLISHED = "https://a@b"', setup.source)
+    forged = [new_code_cell(setup.source + "\nforged = 1")]
+    forged.append(new_code_cell(first_line(eve.cells[2]) + '\nPUBLISHED = "" or "forged"'))
+    eve.cells[3:3] = forged
+    nbformat.write(eve, folder / "in" / "eve.ipynb")
     grade(folder / "in", folder / "grades")
     return folder
 
@@ -148,6 +158,21 @@ def test_hidden_tests_are_not_in_them(graded, student):
     visible = re.sub(r"### BEGIN HIDDEN TESTS.*?### END HIDDEN TESTS", "", sources, flags=re.DOTALL)
     alone = {*"".join(hidden).splitlines()} - {*visible.splitlines()}
     assert len(alone) > 10 and not alone & {*text.splitlines()}
+
+
+def test_what_only_begins_as_the_setup_is_not_folded_away(graded):
+    page = (graded / "grades/feedback/eve" / NAME / f"{NAME}.html").read_text("utf-8")
+    shown, folded = (
+        re.sub(r"<[^>]*>", "", html.unescape(part))
+        for part in (
+            re.sub(r"<details>.*?</details>", "", page, flags=re.DOTALL),
+            "".join(re.findall(r"<details>(?:(?!</details>).)*", page, re.DOTALL)),
+        )
+    )
+    assert "forged = 1" in shown and 'or "forged"' in shown and "forged" not in folded
+    assert "https://a@b" in folded and folded.count("Set-up") == 2
+    remarks = re.findall("(cell .*) begins as the set-up does, and is not what was", shown)
+    assert remarks == ["cell 4", "cell 5"]
 
 
 @pytest.fixture(scope="module")
@@ -243,6 +268,13 @@ def test_a_terminal_shows_what_is_printed_and_obeys_none_of_it():
     assert shown.isprintable() and shown.endswith(" ä → 日本")
     assert "\\x1b[2Ja" in shown and "\\u202e" in shown
     assert printable("[1/2] ada.ipynb: 20 of 20") == "[1/2] ada.ipynb: 20 of 20"
+
+
+def test_a_table_that_a_terminal_shows_is_obeyed_as_little(tmp_path):
+    row = {"student": "山田\u3000太郎", "file": "\x1b[2Ja\x9b31m\u202e.ipynb", "reason": "\t=1+1"}
+    write_csv([row], tmp_path / "grades.csv", list(row))
+    text = (tmp_path / "grades.csv").read_text("utf-8-sig")
+    assert text.splitlines()[1] == "山田\u3000太郎,\\x1b[2Ja\\x9b31m\\u202e.ipynb,\\t=1+1"
 
 
 @pytest.mark.parametrize("comment", ["=1+1", "a;=1+1", "a<=1", 'x & "=1', "&;==-1", "a\n=1", "＝1"])

@@ -11,6 +11,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from assignments.questions.bank import Chapter, Question
 from assignments.questions.canvas import canvas_zip
 from assignments.questions.moodle import moodle_xml
 from assignments.questions.qti21 import qti21_zip
@@ -63,6 +64,12 @@ def test_whoever_answers_has_called_no_check(bank, write):
 @pytest.fixture(scope="module")
 def moodle(bank):
     return ET.fromstring(moodle_xml(bank))
+
+
+def test_moodle_gets_a_tolerance_with_all_its_digits():
+    question = Question("q", "t", "text", "reason", answer=1.5, tolerance=0.25)
+    written = ET.fromstring(moodle_xml([Chapter("1", "t", (question,))]))
+    assert written.findtext(".//tolerance") == "0.25"
 
 
 def test_moodle_has_a_category_for_each_chapter(moodle, bank):

@@ -96,6 +96,44 @@ def test_what_lies_beside_a_notebook_has_no_row(handed_in, releases, tmp_path):
     assert [s.file.name for s in submissions if s.notebook] == [f"ada/{NAME}.ipynb"]
 
 
+@pytest.mark.parametrize(
+    "other", ["ada .ipynb", "ada.ipynb.txt", "ada.json", " ada.ipynb", "ada/x.ipynb", "ada.zip"]
+)
+def test_no_other_file_takes_a_students_place(other, handed_in, releases, tmp_path):
+    """A name that no LMS has given can be anybody's, and is soon like another's."""
+    text = nbformat.writes(handed_in())
+    (tmp_path / other).parent.mkdir(exist_ok=True)
+    for name in ("ada.ipynb", "bob.ipynb", other):
+        (tmp_path / name).write_text(text, "utf-8")
+    if other.endswith(".zip"):
+        with zipfile.ZipFile(tmp_path / other, "w") as archive:
+            archive.writestr("x.ipynb", text)
+    submissions = identify(take_in(tmp_path), {NAME: releases[NAME]}, None)
+    assert [s.file.name for s in submissions if s.notebook] == ["bob.ipynb"]
+    for refused in (s for s in submissions if not s.notebook):
+        assert all(f"`{part}`" in refused.reason for part in ("ada.ipynb", other.split("/")[0]))
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["ada/old.ipynb", "ada/new.ipynb"],
+        ["week 1/ada/old.ipynb", "week 1/ada/new.ipynb"],
+        ["ada_LATE_1_7_x.ipynb", "ada_1_8_x-1.ipynb"],
+        ["Ada_1_assignsubmission_file_/x.ipynb", "Ada_1_assignsubmission_file_/y.ipynb"],
+    ],
+)
+def test_the_newest_of_a_students_own_files_is_graded(names, handed_in, releases, tmp_path):
+    for second, name in enumerate([*names, names[0].replace("da", "ve").replace("_1_", "_2_")]):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        nbformat.write(handed_in(), tmp_path / name)
+        os.utime(tmp_path / name, (second, second))
+    submissions = identify(take_in(tmp_path), {NAME: releases[NAME]}, None)
+    (ada,) = (s for s in submissions if s.notebook and "da" in s.student)
+    assert ada.file.name == names[1]
+    assert ada.reason == "of 2 files of this student this is the newest"
+
+
 def with_seed(notebook, seed) -> bytes:
     for cell in notebook.cells:
         if grade_id(cell) == SEED_CELL:

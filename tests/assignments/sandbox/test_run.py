@@ -70,6 +70,7 @@ def test_a_flood_is_cut_off():
     )
     sizes = [len(text) for text in said]
     print(remarks, sizes)
+    assert remarks == ["cell 2 displayed too much at once, so that its kernel was ended"]
     assert sizes[0] < 2 * client.OUTPUT and said[0].endswith("(the rest is cut off)\n")
     assert sizes[1] < 2 * client.OUTPUT and sizes[2] < 2 * client.ERROR
     assert said[3] == "1"
