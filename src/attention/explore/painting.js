@@ -1,5 +1,5 @@
-// A view whose cells are switched by clicking, tapping, dragging over them, and by Enter or Space at
-// the cell cursor.
+// A view whose cells are switched by clicking, tapping, dragging over them, and by Enter or Space
+// at the cell cursor.
 
 import { explorer } from "./explorer.js";
 import { element } from "./markup.js";

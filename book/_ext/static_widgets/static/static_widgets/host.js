@@ -324,8 +324,8 @@
     }
   }
 
-  // `?alone#name` shows one widget by itself, as a puzzle that is sent to somebody, and the way to its
-  // chapter.
+  // `?alone#name` shows one widget by itself, as a puzzle that is sent to somebody, and the way to
+  // its chapter.
   function showAlone() {
     const [name] = decodeURI(location.hash).slice(1).split("?");
     const widget = document.getElementById(name);
