@@ -104,8 +104,8 @@ def measure_pages():
         for path in sorted(HTML.glob("*.html"), key=lambda p: (p.stem != "index", p.stem)):
             page = browser.new_page(viewport={"width": 1280, "height": 900})
             page.goto(f"{address}/{path.name}")
-            for nth, widget in enumerate(page.locator(".static-widget").all()):
-                widget.scroll_into_view_if_needed()
+            for nth, widget in enumerate(page.locator(".static-widget[id]").all()):
+                widget.evaluate("widget => widget.scrollIntoView()")
                 widget.locator("[data-picture] > *").first.wait_for()
                 yield path.stem, nth, json.loads(widget.evaluate(MEASURE))
             page.close()
