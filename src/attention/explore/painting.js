@@ -61,11 +61,19 @@ export function painting(view) {
       function begin(event) {
         const cell = cellAt(event);
         dragged = cell && el.contains(cell) ? [cell.dataset.act] : undefined;
+        // A finger's later events go to this cell, also when a new drawing has replaced it.
+        if (dragged) cell.addEventListener("touchmove", stay, { passive: false });
+      }
+
+      // The page does not move under a finger that paints.
+      function stay(move) {
+        if (dragged && move.cancelable) move.preventDefault();
       }
 
       function drag(event) {
         const act = dragged && event.buttons && cellAt(event)?.dataset.act;
         if (!act || dragged.includes(act)) return;
+        el.setPointerCapture(event.pointerId); // the next drawing replaces the cell
         for (const each of dragged.length === 1 ? [dragged[0], act] : [act]) {
           const cell = el.querySelector(`path[data-act="${each}"]`);
           cell?.dispatchEvent(new MouseEvent("click", { bubbles: true }));
@@ -95,12 +103,14 @@ export function painting(view) {
       }
 
       el.addEventListener("pointerdown", begin);
+      el.addEventListener("touchmove", stay, { passive: false });
       el.addEventListener("pointermove", drag);
       el.addEventListener("click", endDrag, true);
       el.addEventListener("click", readAgain);
       window.addEventListener("keydown", press, true);
       return () => {
         el.removeEventListener("pointerdown", begin);
+        el.removeEventListener("touchmove", stay);
         el.removeEventListener("pointermove", drag);
         el.removeEventListener("click", endDrag, true);
         el.removeEventListener("click", readAgain);
