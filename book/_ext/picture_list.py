@@ -31,10 +31,6 @@ def titles(path: Path) -> list[str]:
     return list(dict.fromkeys(filter(None, shown)))
 
 
-def link(address: str, words: str) -> nodes.reference:
-    return nodes.reference("", words, internal=True, refuri=address)
-
-
 class MovingPictures(SphinxDirective):
     optional_arguments = 1
 
@@ -43,9 +39,9 @@ class MovingPictures(SphinxDirective):
         listed = nodes.bullet_list(bullet="-")
         for path in sorted(Path(self.env.srcdir).glob("[0-9]*.ipynb"), key=number):
             self.env.note_dependency(str(path))
-            page = f"{path.stem}.html"
+            page = f"{path.stem}.html{'?alone' * puzzles}"
             shown = [
-                link(f"{page}{'?alone' * puzzles}#{name_of(title)}", title)
+                nodes.reference("", title, internal=True, refuri=f"{page}#{name_of(title)}")
                 for title in titles(path)
                 if (title in PUZZLES) == puzzles
             ]

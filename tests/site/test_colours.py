@@ -70,6 +70,8 @@ def test_digits_on_the_fullest_cell_and_bars_on_the_ground_can_be_seen(theme):
 def test_digits_on_a_cell_of_a_drawing_can_be_read(theme, towards):
     ground, ink = map(channels, THEMES[theme])
     css = DRAWINGS.read_text("utf-8")
+    for sign, colour in re.findall(r"--(plus|minus): (#[0-9a-f]{6});", css):
+        assert colour == colours("dark")[sign], "a sign has one colour in explorers and drawings"
     mixed = dict(re.findall(r"var\(--of\) (\d+)%, (white|black)", css))
     share = next(int(part) for part, end in mixed.items() if (end == "white") == bool(towards))
     for name, colour in colours(theme).items():

@@ -108,6 +108,9 @@ texts => {
   }).filter(rule => !there.has(rule));
 }
 """
+TWO_FRAMES = """
+() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))
+"""
 
 
 @pytest.fixture(scope="module")
@@ -118,6 +121,7 @@ def mounted(visit, site, explorer_cell):
         assert v.mount_all() > nth, "the page shows fewer explorers than the notebook holds"
         widget = v.page.locator(".static-widget").nth(nth)
         widget.scroll_into_view_if_needed()
+        widget.evaluate(TWO_FRAMES)  # it is told that it is seen, and draws from now on at once
         yield v, widget, [int(position(control)) for control in controls_of(widget)]
 
 
@@ -127,7 +131,8 @@ def shown(mounted):
     v, widget, start = mounted
     put(widget, start)
     for button in widget.locator("[data-act='start again']").all():
-        button.click()  # a test before this one may have painted
+        # A test before this one may have painted. By keyboard, as who goes on by keyboard does.
+        button.press("Enter")
     yield v, widget
     v.assert_no_trouble()
 
