@@ -103,7 +103,10 @@ def plot_matrices(
     widest, tallest = max(c for _, c in shapes), max(r for r, _ in shapes)
     largest = max(float(matrix.abs().max()) for matrix in matrices.values()) or 1.0
     wide, high = (0.44, 0.36) if numbers else (0.22, 0.22)
-    figure = Figure(figsize=(across * (wide * widest + 0.9), down * (high * tallest + 0.75)))
+    width = across * (wide * widest + 0.9)
+    figure = Figure(figsize=(width, down * (high * tallest + 0.75)))
+    # A phone shows every picture in 3.4 inches, a wide one in small letters.
+    size = 8 * min(1.6, max(1.0, width / 5)) if not numbers else 8
     panels = figure.subplots(down, across, squeeze=False).flatten()
     for spare in panels[len(shapes) :]:
         spare.remove()
@@ -123,9 +126,11 @@ def plot_matrices(
             panel.text(column, row, number, ha="center", va="center", fontsize=8)
         names = columns if columns is not None else [str(i) for i in range(matrix.shape[1])]
         upright = columns is None or all(len(name) == 1 for name in names)
-        panel.set_xticks(range(matrix.shape[1]), names, fontsize=8, rotation=0 if upright else 90)
-        panel.set_yticks(range(matrix.shape[0]), rows, fontsize=8)
-        panel.set_title(title, fontsize=9)
+        panel.set_xticks(
+            range(matrix.shape[1]), names, fontsize=size, rotation=0 if upright else 90
+        )
+        panel.set_yticks(range(matrix.shape[0]), rows, fontsize=size)
+        panel.set_title(title, fontsize=size + 1)
         panel.tick_params(length=0)
         for edge in panel.spines.values():
             edge.set_color("#888888")
@@ -201,7 +206,7 @@ def plot_curves(
         The picture; it keeps the curves as ``values``.
 
     """
-    figure = Figure(figsize=(6, 2.6))
+    figure = Figure(figsize=(4.4, 2.5))  # on a phone its words are 10 pixels high
     panel = figure.subplots()
     for (name, curve), (colour, dash) in zip(curves.items(), LINES, strict=False):
         points = every * (torch.arange(len(curve)) + (0.5 if along == "step" else 0.0))
@@ -211,7 +216,7 @@ def plot_curves(
     panel.set_xlabel(along)
     panel.set_ylabel(label)
     # Above the axes, where no line can run through it.
-    panel.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderaxespad=0.2)
+    panel.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0.2)
     panel.spines[["top", "right"]].set_visible(False)
     figure.tight_layout()
     return Picture(figure, alt, curves)

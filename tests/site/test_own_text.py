@@ -432,7 +432,7 @@ def test_sentences_typed_without_a_network(visit, site):
     [
         ("index", "[data-act^='ask']"),
         ("02-projecting-to-q-k-v", "[data-act^='ask']"),
-        ("06-weighted-sums-and-merging", "[data-name='lost']"),
+        ("06-weighted-sums-and-merging", "[data-act^='mark']"),
     ],
 )
 def test_both_verbs_of_a_typed_sentence_are_answered_without_a_network(visit, site, stem, shows):

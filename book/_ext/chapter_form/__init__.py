@@ -47,7 +47,7 @@ def give_form(app: Sphinx, doctree: nodes.document) -> None:
 
 def put_aims_below(doctree: nodes.document) -> None:
     """Leave the minutes at the top, and move what else stands above the question below the first
-    picture that a reader can move, or to the end of the section with the question.
+    picture that a reader can move, which is as wide as the page.
     """
     chapter = next(doctree.findall(nodes.section))
     question = next(node for node in chapter.children if isinstance(node, nodes.section))
@@ -69,8 +69,9 @@ def put_aims_below(doctree: nodes.document) -> None:
     box += aims
     chapter.insert(1, glance)
     own = [node for node in question.children if not isinstance(node, nodes.section)]
-    live = (n for n, node in enumerate(own, 1) if any(node.findall(static_widget)))
-    question.insert(next(live, len(own)), box)
+    live = next(node for node in own if any(node.findall(static_widget)))
+    live["classes"].append("full-width")  # the theme folds its contents away from beside it
+    question.insert(question.index(live) + 1, box)
 
 
 def lead_of(doctree: nodes.document) -> nodes.paragraph | None:

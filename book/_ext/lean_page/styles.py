@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from functools import partial
 from pathlib import Path
 
 import tinycss2
@@ -18,6 +19,10 @@ IMPORT = re.compile(r"""@import\s+(?:url\()?["']?([^"')]+)["']?\)?\s*;""")
 WORD = re.compile(r"[A-Za-z_][\w-]*")
 ICON_FONT = re.compile(r'url\("?(?:\.\./)*vendor/fontawesome/webfonts/(fa-[\w-]+)\.woff2"?\)[^;}]*')
 PRIVATE_USE = re.compile("[\ue000-\uf8ff]")
+VARIABLE = re.compile(r"--[\w-]+")
+DECLARED = re.compile(
+    r"""(?<=[{;])\s*(--[\w-]+)\s*:((?:"[^"]*"|'[^']*'|\([^)]*\)|[^;{}"'(])*)(?:;|(?=\}))"""
+)
 
 
 def write_styles(app: Sphinx, exception: Exception | None) -> None:
@@ -30,7 +35,8 @@ def write_styles(app: Sphinx, exception: Exception | None) -> None:
         style = with_imports(static / name)
         rules = tinycss2.parse_stylesheet(style, skip_comments=True, skip_whitespace=True)
         kept.append(rebase(keep_used(rules, used), Path(name).parent))
-    sheet = write_icon_fonts(static, "\n".join(kept))
+    sheet = without_unread_variables("\n".join(kept), Path(app.outdir))
+    sheet = write_icon_fonts(static, sheet)
     (static / "page.css").write_text(sheet, encoding="utf-8")
 
 
@@ -81,6 +87,23 @@ def keep_used(rules: list, used: set[str]) -> str:
         elif rule.type == "at-rule" and rule.at_keyword != "charset":
             kept.append(rule.serialize())
     return "\n".join(kept)
+
+
+def without_unread_variables(sheet: str, outdir: Path) -> str:
+    """The themes declare hundreds of custom properties that nothing reads."""
+    sources = [*outdir.glob("*.html"), *(outdir / "_static").glob("**/*.js")]
+    elsewhere = {
+        name for path in sources for name in VARIABLE.findall(path.read_text(encoding="utf-8"))
+    }
+    before = ""
+    while sheet != before:  # what unread ones alone read is unread, too
+        before, read = sheet, elsewhere | set(re.findall(r"var\(\s*(--[\w-]+)", sheet))
+        sheet = DECLARED.sub(partial(if_read, read), before)
+    return sheet
+
+
+def if_read(read: set[str], declaration: re.Match) -> str:
+    return declaration[0] if declaration[1] in read else ""
 
 
 def split_at_commas(prelude: list) -> list[list]:

@@ -14,6 +14,7 @@ from attention.explore.features import features_explorer
 from attention.explore.induction import induction_explorer
 from attention.explore.layer import layer_explorer
 from attention.explore.masking import masking_explorer
+from attention.explore.memory import memory_explorer
 from attention.explore.merging import merging_explorer
 from attention.explore.next_tokens import next_tokens_explorer
 from attention.explore.paint_a_mask import paint_a_mask_explorer

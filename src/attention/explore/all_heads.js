@@ -69,7 +69,7 @@ export default painting({
         element("p", { class: "asking", role: "group", "aria-label": "Open a head" }, strongest),
       ]) +
       row(`Head ${layer}.${head} in this sentence, and all heads by the rule`, [
-        panel(`head ${layer}.${head}; row: query, column: key`, map, "", true),
+        panel(`head ${layer}.${head}; row: query, column: key`, map, "", "stays"),
         panel("row: layer, column: head; press one", all),
       ], removal(frame, at))
     );
@@ -143,6 +143,6 @@ function removal(frame, { layer, head }) {
   const copied = frame.copied.at(+layer).data[head];
   const changes = cost < 0 ? "falls" : "rises";
   return `Without head ${layer}.${head} the loss on four texts ${changes} by ` +
-    `${number(Math.abs(cost), 3)} nats, number ${dearer + 1} of ${costs.data.length}. ` +
-    `Of a repeated text ${number(copied)} is copied; with all heads ${number(frame.whole)}.`;
+    `${number(Math.abs(cost), 3)} nats, rank ${dearer + 1} of ${costs.data.length}. ` +
+    `It then copies ${number(copied)} of a repeated text; with all heads, ${number(frame.whole)}.`;
 }

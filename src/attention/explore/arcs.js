@@ -4,13 +4,12 @@
 import { answer, answers, knownAs } from "./answers.js";
 import { embed, linear, mergeHeads } from "./attention.js";
 import { multiHeadAttention, paddingMask } from "./attention.js";
-import { number } from "./format.js";
+import { LEAST, number } from "./format.js";
 import { element, escapeHtml, path, svg, text } from "./markup.js";
 import { probabilities, readOut } from "./read_out.js";
 import { argmax, filled, range } from "./tensor.js";
 
 const DASHES = ["", "8 4", "2 3", "10 3 2 3", "14 4", "5 2", "1 4", "8 3 2 3 2 3"];
-const LEAST = 0.05; // a weight below it is not drawn
 const GAP = 15; // between the words of a line
 const HIGHEST = 86; // of an arc over a line
 

@@ -34,24 +34,26 @@ export default explorer({
     const largest = Math.max(...weights.data.filter(isDrawn));
     const across = Math.min(heads, available < 480 ? 2 : 4);
     const share = Math.floor((available - 18 * (across - 1)) / across);
-    const width = Math.min(heads === 1 ? 300 : 220, share);
+    const width = Math.min(300, share);
     const look = {
       rows: tokens,
       size: cellSize(width, length, tokens, { most: 26 }),
-      largest: weights.largest,
+      largest: 1,
     };
+    const keyIn = (head) => (r, c) => (head * length + r) * length + c;
+    const graphs = range(heads).map((i) =>
+      panel(`head ${i}`, graph(weights.at(i), tokens, width, keyIn(i), largest, asks), "weights")
+    );
     const maps = range(heads).map((i) => {
-      const key = (r, c) => (i * length + r) * length + c;
-      const paint = (_, r, c) => ({ key: key(r, c) });
+      const paint = (_, r, c) => ({ key: keyIn(i)(r, c) });
       const map = matrix({ ...look, name: `weights ${i}`, tensor: weights.at(i), paint });
-      const edges = graph(weights.at(i), tokens, width, key, largest, asks);
-      return panel(`head ${i}`, edges + map, "weights");
+      return panel(`head ${i}`, map, "weights", "later");
     });
     return row(
       "Who attends to whom, head by head",
-      maps,
+      graphs,
       `The widest line has the weight ${number(largest)}.`,
-    );
+    ) + row("The same as maps: each row is a word that looks", maps);
   },
 
   describe({ name, r, c, value }, { tokens }) {

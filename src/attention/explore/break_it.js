@@ -16,6 +16,7 @@ import {
 import { bars } from "./chart.js";
 import { explorer } from "./explorer.js";
 import { listed, number, thousands } from "./format.js";
+import { element } from "./markup.js";
 import { cellSize, matrix } from "./matrix.js";
 import { panel, row } from "./panels.js";
 import { answersOfVerb, probabilities, readOut } from "./read_out.js";
@@ -23,6 +24,7 @@ import { argmax, filled, range, stack, sum, Tensor } from "./tensor.js";
 
 const MISTAKES = ["wrong_split", "wrong_axis", "no_scale", "mask_too_late", "no_transpose"];
 const NAMES = MISTAKES.map((name) => name.replaceAll("_", " "));
+const SHARES = ["a few", "a part", "nearly all"]; // of the verbs: under a tenth, over nine tenths
 
 export default explorer({
   model: () => "trained",
@@ -36,7 +38,12 @@ export default explorer({
     "the cat saw the dog and the dog chased the other cat",
   ],
 
-  compute({ tokens, ids }, at, model, { stored }) {
+  act(what, memory) {
+    const [nth, share] = what.split(" ").slice(1).map(Number);
+    memory.marks = { ...memory.marks, [nth]: share };
+  },
+
+  compute({ tokens, ids }, at, model, { stored, memory = {} }) {
     const { verbs, vocabulary } = model;
     const asking = range(tokens.length).filter((place) => verbs.includes(tokens[place]));
     if (!asking.length) return { problem: `No verb in it asks. Try ${listed(verbs)}.` };
@@ -52,6 +59,7 @@ export default explorer({
       answers: given.map((share) => knownAs(vocabulary[argmax(share)], tokens, vocabulary)),
       shares: filled(asking.length, 2, (r, c) => Math.max(...given[2 * r + c])),
       ...{ right, of, lost },
+      ...(memory.marks && { marks: memory.marks }),
     };
   },
 
@@ -65,15 +73,19 @@ export default explorer({
   },
 
   draw(frame, at, available) {
-    const { tokens, asking, weights, right, of, lost } = frame;
+    const { tokens, asking, weights, right, of, lost, marks = {} } = frame;
+    const all = right + lost.data.at(-1);
     const rows = [...NAMES, "together"];
     const on = [...NAMES.map((_, nth) => isOn(at, nth)), true];
-    const price = bars({
-      ...{ name: "lost", tensor: lost, rows, column: "verbs lost" },
-      ...{ labels: rows.map((name, nth) => (on[nth] && nth < NAMES.length ? `▸ ${name}` : name)) },
-      ...{ width: Math.min(available, 560), pitch: 22, largest: right + lost.data.at(-1) },
-      ...{ format: thousands, faint: (nth) => !on[nth] },
-    });
+    const price = () =>
+      bars({
+        ...{ name: "lost", tensor: lost, rows, column: "verbs lost" },
+        labels: rows.map((name, nth) => (isOn(at, nth) ? `▸ ${name}` : name)),
+        ...{ width: Math.min(available, 560), pitch: 22, largest: all },
+        ...{ format: thousands, faint: (nth) => !on[nth] },
+      });
+    // The prices are told to those who have guessed all of them, or made a mistake.
+    const isTold = Object.keys(marks).length === NAMES.length || on.indexOf(true) < NAMES.length;
     const heads = range(weights.shape[1]).map((head) => `head ${head}`);
     const size = cellSize(available, tokens.length, heads, { most: 36 });
     const look = { rows: heads, columns: tokens, size, largest: 1 };
@@ -84,11 +96,19 @@ export default explorer({
     });
     return (
       row(
-        `Of ${thousands(right + lost.data.at(-1))} verbs that are right without a mistake, ` +
-          "so many are lost",
-        [panel("by each mistake alone, and by what is switched on together", price)],
-        `${thousands(of)} verbs of 300 new sentences, padded to the longest. ${compared(lost, at)}`,
+        `Of ${thousands(all)} verbs that are right without a mistake, how many does each lose? ` +
+          "Mark all five first",
+        [markers(lost, marks, all)],
+        score(lost, marks, all),
       ) +
+      (isTold
+        ? row(
+          "The price",
+          [panel("of each mistake alone, and of those that are on together", price())],
+          `${thousands(of)} verbs of 300 new sentences, padded to the longest. ` +
+            compared(lost, at),
+        )
+        : "") +
       row(
         "What the row of each verb holds",
         looks,
@@ -111,6 +131,37 @@ export default explorer({
 
 function isOn(at, nth) {
   return at[MISTAKES[nth]] === "on";
+}
+
+// What a mistake costs alone, as one of SHARES.
+function dueMark(lost, nth, all) {
+  const share = lost.data[nth] / all;
+  return share < 0.1 ? 0 : share > 0.9 ? 2 : 1;
+}
+
+// For each mistake buttons to guess what it costs, and the verdict.
+function markers(lost, marks, all) {
+  const lines = NAMES.map((name, nth) => {
+    const due = dueMark(lost, nth, all);
+    const buttons = SHARES.map((share, given) => {
+      const state = {
+        "aria-pressed": String(marks[nth] === given),
+        "data-act": `mark ${nth} ${given}`,
+      };
+      return element("button", { type: "button", ...state }, share);
+    });
+    const verdict = !(nth in marks) ? "" : marks[nth] === due ? "✓" : `✗ ${SHARES[due]}`;
+    const group = { class: "asking", role: "group", "aria-label": `What ${name} costs` };
+    const label = element("span", { class: "named" }, name);
+    return element("p", group, label, buttons, element("span", {}, verdict));
+  });
+  return panel("a few: under a tenth of them; nearly all: over nine tenths", lines.join(""));
+}
+
+function score(lost, marks, all) {
+  const right = Object.keys(marks).filter((nth) => marks[nth] === dueMark(lost, nth, all));
+  const given = Object.keys(marks).length;
+  return given === NAMES.length ? `${right.length} of ${given} marks are right.` : "";
 }
 
 // The price of several mistakes beside their prices alone.

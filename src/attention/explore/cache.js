@@ -38,7 +38,7 @@ export default explorer({
     return (
       row("Which heads of queries read which rows", [panel(share, heads(rows, latent))]) +
       row(`Kept of ${signs}: ${each}`, keptOf(frame, at, available)) +
-      row("As many bytes as multi-head attention?", [
+      row("Bytes kept, beside those of multi-head attention", [
         panel(
           `${BYTES} bytes a number; the frame is what multi-head attention would hold`,
           bytes(frame, length, Math.min(available, 460)),

@@ -43,10 +43,10 @@ export default explorer({
       ) +
       row(
         `With n = ${thousands(+at.n)}`,
-        [panel("multiply-adds", parts), panel("numbers kept, and held", held)],
+        [panel("multiply-adds", parts), panel("numbers stored", held)],
         "The keys and values are kept for the next token. The weights are needed only while the " +
-          "layer computes; a fused kernel never holds them all. The longest bar of a group fills " +
-          "its line: compare the numbers.",
+          "layer computes; a kernel that works in tiles never holds them all. The two groups " +
+          "have scales of their own.",
       )
     );
   },

@@ -61,7 +61,7 @@ def cost_explorer() -> Explorer:
     controls = {
         "d_model": SelectionSlider(options=D_MODELS, value=768, description="d_model"),
         "n_heads": SelectionSlider(options=N_HEADS, value=12, description="n_heads"),
-        "n": SelectionSlider(options=LENGTHS, value=1024, description="n"),
+        "n": SelectionSlider(options=LENGTHS, value=256, description="n"),
     }
     return explorer("cost", "What a layer costs", controls, frame, still, reads=None)
 

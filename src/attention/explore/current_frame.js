@@ -59,7 +59,7 @@ export function currentFrame(model, view) {
       if (!(off < CLOSE)) return { problem: differs(off) };
       proven.add(setting);
     }
-    return make(prepare(tokens), memory, at);
+    return make(tokens, memory, at);
   }
 
   return (text, memory) => {
@@ -84,7 +84,8 @@ export function currentFrame(model, view) {
     if (unknown.length && !vocabulary.includes(UNK)) {
       return { frame: { problem: `The model does not know ${listed(unknown)}.` }, at, notes: "" };
     }
-    const frame = ownFrame(tokens.length ? tokens : stored.tokens, at, memory);
+    // What Python stored is prepared already.
+    const frame = ownFrame(tokens.length ? prepare(tokens) : stored.tokens, at, memory);
     const others = [...new Set(written)].filter((token) => readAs?.[token]);
     const notes = frame.problem ? [] : [
       unknownWords(unknown),

@@ -45,7 +45,7 @@ function render(view, model, el) {
   const panels = panelsIn(picture);
   const tables = tablesOf(details, picture);
   const pointer = pointerOver(picture, readout, (cell) => describe(cell, frame, at));
-  const own = ownText(kind, form, suggestions, update);
+  const own = ownText(kind, form, suggestions, () => update(true));
   const { memory, redraws } = sharedBy(model); // of the view's own buttons
   let width = el.clientWidth; // asking for it anew would lay the page out before every drawing
   let frame, at;
@@ -53,8 +53,8 @@ function render(view, model, el) {
   let stale = false;
 
   // A letter that is typed into one view costs nothing in those that nobody sees.
-  function update() {
-    if (near) redraw();
+  function update(typed = false) {
+    if (near) redraw(typed);
     else stale = true;
   }
 
@@ -69,13 +69,13 @@ function render(view, model, el) {
   sight.observe(el);
   window.addEventListener("beforeprint", catchUp);
 
-  function redraw() {
+  function redraw(typed = false) {
     stale = false;
     let missing;
     ({ frame, at, notes: missing } = frameOf(own.field.value, memory));
     setText(notes, missing);
     const problem = frame.problem ?? frame.error;
-    const matrices = problem ? showProblem(problem) : showPicture();
+    const matrices = problem ? showProblem(problem) : showPicture(typed);
     setText(line, problem ? nothingAt(at) : status(frame, at));
     readout.classList.remove("reading");
     setText(readout, problem ? "" : howToRead(matrices));
@@ -91,13 +91,13 @@ function render(view, model, el) {
     return [];
   }
 
-  function showPicture() {
+  function showPicture(typed) {
     pointer.clear();
     const active = picture.contains(document.activeElement) && document.activeElement.dataset.act;
     const drawn = drawing(() => draw(frame, at, Math.max(NARROWEST, width)));
     // What has no cells has nothing to read out by arrow keys.
     if (drawn.matrices.length) drawn.html = cursor(title) + drawn.html;
-    panels.show(drawn);
+    panels.show(drawn, typed);
     if (active) picture.querySelector(`[data-act="${active}"]`)?.focus();
     return drawn.matrices;
   }
@@ -116,9 +116,7 @@ function render(view, model, el) {
   // A word that asks when it is pointed at (`data-ask`); buttons do the same by keyboard.
   picture.addEventListener("pointerover", ({ target }) => {
     const word = target.closest("[data-ask]");
-    if (!word) return;
-    act(word.dataset.ask, memory);
-    for (const each of redraws) each();
+    if (word) choose(act(word.dataset.ask, memory));
   });
 
   function followLink() {
@@ -133,7 +131,8 @@ function render(view, model, el) {
   window.addEventListener("hashchange", followLink);
 
   const changes = model.get("controls").map(({ name }) => `change:${name}`);
-  for (const change of changes) model.on(change, update);
+  const moved = () => update();
+  for (const change of changes) model.on(change, moved);
   model.on("change:sentence", own.clear); // who chooses a sentence wants to see that one
 
   const resized = new ResizeObserver(() => {
@@ -148,7 +147,7 @@ function render(view, model, el) {
   followLink();
 
   return () => {
-    for (const change of changes) model.off(change, update);
+    for (const change of changes) model.off(change, moved);
     model.off("change:sentence", own.clear);
     redraws.delete(update);
     sight.disconnect();

@@ -1,6 +1,7 @@
 // Numbers and words as they are written in a picture.
 
 const MINUS = "\u2212";
+export const LEAST = 0.05; // of weights that are written, or drawn as lines
 
 // Two decimals, a true minus sign, and no "-0.00".
 export function number(x, digits = 2) {

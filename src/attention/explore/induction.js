@@ -95,16 +95,17 @@ export default explorer({
       const detail = ` ${element("span", {}, isOff ? "switched off" : strongest(head))}`;
       return { ...head, id: head.name, name: `head ${head.name}`, detail, isOff };
     });
-    const across = available >= 560 ? 2 : 1;
-    const share = (available - 18 * (across - 1)) / across;
-    const size = cellSize(share, tokens.length, tokens, { most: 26 });
-    const high = Math.max(size, 11); // so that row labels stay apart
-    const look = { rows: tokens, columns: tokens, size, high, largest: 1 };
+    // Two beside each other: on a phone without labels, and the line below says what a cell is.
+    const bare = available < 560;
+    const labels = bare ? [] : tokens;
+    const size = cellSize((available - 18) / 2, tokens.length, labels, { most: 26, least: 3 });
+    const high = bare ? size : Math.max(size, 11); // so that row labels stay apart
+    const look = { rows: tokens, columns: tokens, bare, size, high, largest: 1 };
     const maps = heads.map(({ layer, head, name, weights }) => {
       const isOff = off.includes(name);
       const map = matrix({ ...look, name: `layer${layer} ${head}`, tensor: weights });
       const caption = `head ${name}${isOff ? ", switched off" : ""}`;
-      return panel(caption, element("div", { class: isOff && "off" }, map), "weights");
+      return panel(caption, element("div", { class: isOff && "off" }, map), "weights", "later");
     });
     return (
       way(frame, query, Math.min(available, 760)) +

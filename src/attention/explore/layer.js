@@ -105,7 +105,7 @@ export default explorer({
           ...{ name: `weights ${layer} ${head}`, tensor: weights.at(layer).at(head) },
           ...{ rows: tokens, columns: tokens, size, largest: 1, paint: inThree },
         });
-        return panel(`layer ${layer + 1}, head ${head}`, map, "weights");
+        return panel(`layer ${layer + 1}, head ${head}`, map, "weights", "later");
       })
     );
     return (

@@ -1,6 +1,6 @@
 // A matrix as a grid of coloured cells with their numbers.
 
-import { short } from "./format.js";
+import { LEAST, short } from "./format.js";
 import { element, path, svg, text } from "./markup.js";
 import { record } from "./panels.js";
 import { range } from "./tensor.js";
@@ -8,7 +8,6 @@ import { range } from "./tensor.js";
 const FONT = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"; // as in explorer.css
 const FULL = 0.62; // opacity of a cell that holds the largest number
 const SHADES = 20; // between none and full
-const LEAST = 0.05; // of weights that are written
 
 // The size of a cell so that `columns` of them and the row labels fit into the available pixels.
 export function cellSize(available, columns, rows = [], { most = 34, least = 5 } = {}) {
@@ -25,6 +24,7 @@ export function labelWidth(labels) {
 // as long to draw.
 //   name     what the tables and the readout call it     tensor   (row, column)
 //   rows     labels of the rows, or []                   columns  labels of the columns, or []
+//   bare     the labels are read out, and not drawn
 //   size     of a cell in pixels                         high     of a cell, if not its width
 //   largest  the number drawn in full colour
 //   paint    (value, r, c) => {kind, strength, text, key}: replaces the signed colours and the
@@ -39,6 +39,7 @@ export function matrix({
   tensor,
   rows = [],
   columns = [],
+  bare = false,
   size = 26,
   high = size,
   largest = tensor.largest,
@@ -47,9 +48,10 @@ export function matrix({
   over = () => "",
 }) {
   const [height, width] = tensor.shape;
-  const left = labelWidth(rows);
-  const slanted = columns.some((label) => String(label).length * 7 > size);
-  const head = columns.length ? (slanted ? labelWidth(columns) : 16) : 0;
+  const [beside, above] = bare ? [[], []] : [rows, columns];
+  const left = labelWidth(beside);
+  const slanted = above.some((label) => String(label).length * 7 > size);
+  const head = above.length ? (slanted ? labelWidth(above) : 16) : 0;
   const top = (bands.length ? 20 : 0) + head + 2;
   const looks = Array.from(tensor.data, (value, i) => ({
     kind: value < 0 ? "minus" : "plus",
@@ -57,7 +59,7 @@ export function matrix({
     ...paint?.(value, Math.floor(i / width), i % width),
   }));
   const { shown, slot } = numbersIn(tensor, looks, largest, size);
-  const dashes = slot ? "" : dashesOf(looks, width, size, high);
+  const dashes = dashesOf(looks.map((look, i) => (shown?.[i] ? {} : look)), width, size, high);
   const dots = size >= 8 ? dotsOf(looks, width, size, high) : "";
   const around = (x, y, w, h) => `M${x} ${y}h${w}v${h}h${-w}z`;
   const box = (r, c, rows = 1, columns = 1) =>
@@ -79,8 +81,8 @@ export function matrix({
     element(
       "g",
       { transform: `translate(${left} ${top})` },
-      rows.map((label, r) => text("row", -6, (r + 0.5) * high + 3.5, label)),
-      columns.map((label, c) => columnLabel(label, (c + 0.5) * size, slanted)),
+      beside.map((label, r) => text("row", -6, (r + 0.5) * high + 3.5, label)),
+      above.map((label, c) => columnLabel(label, (c + 0.5) * size, slanted)),
       bands.map((band) => bracket(band, size, top)),
       path("grid", grid(height, width, size, high)),
       cellsOf(looks, width, size, high),
@@ -210,7 +212,7 @@ function dotsOf(looks, width, size, high) {
   return marksOf(looks, "unread", width, dot);
 }
 
-// Colour is not the only sign: a dash marks negative numbers where the digits do not fit.
+// Colour is not the only sign: a dash marks negative numbers that are not written.
 function dashesOf(looks, width, size, high) {
   const dash = (r, c) => `M${(c + 0.25) * size} ${(r + 0.5) * high - 0.5}h${size * 0.45}`;
   return marksOf(looks, "minus", width, dash);

@@ -25,7 +25,7 @@ export default painting({
   model: () => "book",
 
   // One <pad>, so that there is one to hide.
-  prepare: (tokens) => (tokens.at(-1) === PAD ? tokens : [...tokens, PAD]),
+  prepare: (tokens) => [...tokens, PAD],
 
   act(what, memory) {
     if (what === "start again") return memory.painted = {};
@@ -103,6 +103,8 @@ export default painting({
       row(
         `The price: both answers right at ${thousands(right)} of ${thousands(of)} verbs`,
         [panel(`of ${of / 2} new sentences with two verbs`, total)],
+        "",
+        true,
       ) +
       row(
         "Your mask: press a cell, drag over several, or press a word at the left for its row",

@@ -28,17 +28,19 @@ export function record(matrix) {
 
 // A captioned part of the picture; parts stand side by side where there is room. `symbol` is what
 // it shows: q, k, v, scores, weights or output, which have colours of their own on the book's
-// pages. On a phone one that `stays` is kept in sight while the reader presses what is below it.
-export function panel(caption, body, symbol = "", stays = false) {
+// pages. On a phone one that "stays" is kept in sight while the reader presses what is below it;
+// while a text is typed, one that comes "later" waits until the typing rests.
+export function panel(caption, body, symbol = "", manner = "") {
   const nth = contents.push(element("figcaption", {}, escapeHtml(caption)) + body) - 1;
-  const look = `panel${symbol && ` sym sym-${symbol}`}${stays ? " stays" : ""}`;
+  const look = `panel${symbol && ` sym sym-${symbol}`}${manner && ` ${manner}`}`;
   return element("figure", { class: look, "data-panel": nth });
 }
 
-export function row(title, parts, note = "") {
+// One with a `score` is hidden where the page asks for a guess at it first.
+export function row(title, parts, note = "", score = false) {
   return element(
     "div",
-    { class: "line" },
+    { class: score ? "line score" : "line" },
     element("p", { class: "title" }, escapeHtml(title)),
     element("div", { class: "panels" }, parts),
     note && element("p", { class: "note" }, escapeHtml(note)),
@@ -46,24 +48,31 @@ export function row(title, parts, note = "") {
 }
 
 // Puts drawings into an element of the page: at once what is on the screen, and after a pause the
-// panels that are not. A letter or a slider's step costs what is seen of it.
+// panels that are not, or that may come later than a letter. A letter or a slider's step costs what
+// is seen of it.
 export function panelsIn(picture) {
   const held = new WeakMap(); // what each panel holds
   const unseen = new WeakSet(); // the panels off the screen
   let wanted = []; // what each is to hold
+  let isTyping = false;
   let waiting;
   const watch = new IntersectionObserver((entries) => {
     for (const { target, isIntersecting } of entries) {
       unseen[isIntersecting ? "delete" : "add"](target);
     }
-    fill(isSeen);
+    fillSeen();
   });
 
-  function isSeen(panel) {
-    return !unseen.has(panel);
+  function fillSeen() {
+    fill((panel) => !unseen.has(panel) && !(isTyping && panel.classList.contains("later")));
   }
 
-  function fill(now = () => true) {
+  function fillAll() {
+    isTyping = false;
+    fill(() => true);
+  }
+
+  function fill(now) {
     for (const panel of picture.querySelectorAll(".panel")) {
       const content = wanted[panel.dataset.panel];
       if (held.get(panel) === content || !now(panel)) continue;
@@ -77,12 +86,13 @@ export function panelsIn(picture) {
   }
 
   return {
-    show({ html, contents }) {
+    show({ html, contents }, typed) {
       stop();
       patch(picture, parse(html));
       wanted = contents;
-      fill(isSeen);
-      waiting = setTimeout(fill, PAUSE);
+      isTyping = typed;
+      fillSeen();
+      waiting = setTimeout(fillAll, PAUSE);
       for (const panel of picture.querySelectorAll(".panel")) watch.observe(panel);
     },
 

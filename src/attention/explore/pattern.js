@@ -63,7 +63,7 @@ export default explorer({
           `Its tiles hold ${wholePercent(inTiles, seq * seq)}: ${more}.`,
       ) +
       row(
-        `Whom the information of token ${token} has reached`,
+        `Tokens that the information of token ${token} has reached`,
         [panel("column: token", cone)],
         `After ${inLayers(at.layers)}: ${count} of ${seq} tokens.`,
       )

@@ -74,7 +74,7 @@ export default explorer({
       ...{ name: `scores ${at.head}`, tensor: head, size },
       paint: (_, r, c) => (c > r ? { kind: "future", strength: 0 } : {}),
       over: ({ box, frame }) =>
-        path("now", frame(0, 0, trained, trained)) +
+        path("band", frame(0, 0, trained, trained)) +
         (nth < 0 ? "" : path("hand", box(query, 0, 1, query + 1))),
     });
     return row(
@@ -174,5 +174,5 @@ function accuracies({ accuracy, lengths }, available) {
     ...{ name: "accuracy", tensor: accuracy, rows: ["share"], columns: lengths.map(String) },
     ...{ size: Math.min(48, Math.floor((available - 60) / 6)), high: 26, largest: 1 },
   });
-  return row("Right in 1,000 talks of each length", [panel(caption, map)]);
+  return row("Right in 1,000 talks of each length", [panel(caption, map)], "", true);
 }

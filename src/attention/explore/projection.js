@@ -5,7 +5,7 @@
 import { embed, linear } from "./attention.js";
 import { explorer } from "./explorer.js";
 import { number, thousands } from "./format.js";
-import { element, rect, svg } from "./markup.js";
+import { element, escapeHtml, rect, svg } from "./markup.js";
 import { cellSize, headBands, matrix } from "./matrix.js";
 import { panel, row } from "./panels.js";
 import { Tensor } from "./tensor.js";
@@ -13,7 +13,11 @@ import { Tensor } from "./tensor.js";
 const LETTERS = ["q", "k", "v"];
 
 export default explorer({
-  compute({ tokens, ids }, at, model) {
+  act(what, memory) {
+    memory.written = +what.split(" ")[1];
+  },
+
+  compute({ tokens, ids }, at, model, { memory = {} } = {}) {
     const x = embed(ids, model.table);
     const d_model = x.shape[1];
     const d_key = d_model / model.n_heads;
@@ -24,8 +28,10 @@ export default explorer({
       frame[letter] = linear(x, model[`w_${letter}`], bias && b);
       if (bias) frame[`b_${letter}`] = new Tensor([1, d_model], b.data);
     }
+    const { written } = memory;
     return {
       ...frame,
+      ...(written < tokens.length && { written }),
       d_key,
       weights: d_model * d_model,
       parameters: 3 * (d_model * d_model + bias * d_model),
@@ -41,7 +47,7 @@ export default explorer({
   },
 
   draw(frame, _at, available) {
-    const { x, tokens, d_key } = frame;
+    const { x, tokens, d_key, written = 0 } = frame;
     const [length, d_model] = x.shape;
     const heads = d_model / d_key;
     const rows = tokens.map((word, i) => `${word} ${i}`);
@@ -53,17 +59,19 @@ export default explorer({
     const bands = headBands(heads, d_key, size);
     const largest = Math.max(...LETTERS.map((letter) => frame[letter].largest));
     const shape = `(${length}, ${d_model})`;
+    // The numbers of one word at a time: X and what is made of it are too many to be read at once.
+    const paint = (_value, r) => (r === written ? {} : { text: "" });
     const look = { size, high, largest };
     // As wide a label as the tokens have, so that its columns stand under theirs.
     const longest = Math.max(...rows.map((row) => row.length));
 
     const read = [{ from: 0, to: d_model, text: "read by every head" }];
-    const input = matrix({ name: "x", tensor: x, rows, size, high, bands: read });
+    const input = matrix({ name: "x", tensor: x, rows, size, high, paint, bands: read });
     const projected = LETTERS.map((letter) => {
       const name = `b_${letter}`;
       const tensor = frame[name];
       const upper = letter.toUpperCase();
-      const made = matrix({ ...look, name: letter, tensor: frame[letter], rows, bands });
+      const made = matrix({ ...look, name: letter, tensor: frame[letter], rows, paint, bands });
       const label = `+ ${name}`.padStart(longest);
       const bias = tensor ? matrix({ ...look, name, tensor, rows: [label] }) : "";
       const formula = `${upper} = X·W_${letter}${bias ? ` + ${name}` : ""}`;
@@ -75,6 +83,7 @@ export default explorer({
     const each = `${d_key} ${d_key === 1 ? "column" : "columns"} each`;
     const dealt = heads === 1 ? "one head has them all" : `dealt to ${heads} heads, ${each}`;
     return (
+      wordButtons(tokens, written) +
       row("X goes in; Q, K and V come out", [
         panel(`X ${shape}: no heads yet`, input),
         ...projected,
@@ -100,6 +109,16 @@ export default explorer({
     return `${upper}[${tokens[r]} ${r}, ${c}] = ${number(value)}: ${place}. ${inIt}`;
   },
 });
+
+// Whose numbers are written.
+function wordButtons(tokens, written) {
+  const buttons = tokens.map((word, i) => {
+    const state = { "aria-pressed": String(i === written), "data-act": `write ${i}` };
+    return element("button", { type: "button", ...state }, escapeHtml(word));
+  });
+  const group = { role: "group", "aria-label": "The word whose numbers are written" };
+  return element("p", { class: "asking", ...group }, element("span", {}, "numbers of:"), buttons);
+}
 
 // A weight matrix, cut into the strips of its heads.
 function strips(bands, d_model, scale) {

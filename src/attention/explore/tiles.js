@@ -33,7 +33,7 @@ export default explorer({
     const scores = `${size * size} ${size > 1 ? "scores" : "score"}`;
     const tiles = `${count * count} ${count > 1 ? "tiles" : "tile"} of ${scores}`;
     const error = frame.errors.at(+at.query).data[after];
-    return `tile ${size} · ${tiles}, ${read} read in all` +
+    return `tile ${size} · ${tiles}, ${read} read when all is done` +
       ` · query ${at.query}, key ${at.key}${skipped ? ": skipped" : ""}` +
       ` · largest difference ${number(error)}`;
   },

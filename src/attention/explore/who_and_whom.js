@@ -35,15 +35,15 @@ export default explorer({
 
   compute(sentence, _at, model, { stored, memory }) {
     const off = new Set([...(memory.off ?? [])].filter((head) => head < model.n_heads));
-    const { verbs, vocabulary, accuracy, roles, grammar, unmet } = stored;
-    const same = { verbs, vocabulary, accuracy, roles, grammar, unmet };
+    const { verbs, vocabulary, accuracy, roles, grammar, unmet, plurals } = stored;
+    const same = { verbs, vocabulary, accuracy, roles, grammar, unmet, plurals };
     const without = off.size ? { off: [...off] } : {};
     const { asking } = memory;
     return { ...answered(sentence, model, verbs, { asking, off }), ...same, ...without };
   },
 
-  note({ tokens, unmet, verbs }, at) {
-    if (verbs.includes(tokens[1]) && !["birds", "children", "dogs"].includes(tokens[0])) {
+  note({ tokens, unmet, plurals, verbs }, at) {
+    if (verbs.includes(tokens[1]) && !plurals.includes(tokens[0])) {
       return "It learnt sentences such as “the dog bit the man”. Without the articles it is " +
         "mostly wrong.";
     }
@@ -90,7 +90,7 @@ export default explorer({
       const look = { rows: tokens, columns: tokens, size, largest: 1 };
       const map = matrix({ ...look, name: `weights ${i}`, tensor: weights.at(i) });
       const caption = isOff ? `${names[i]}, switched off` : names[i];
-      return panel(caption, element("div", { class: isOff && "off" }, map), "weights");
+      return panel(caption, element("div", { class: isOff && "off" }, map), "weights", "later");
     });
     return (
       verbButtons(frame) +

@@ -13,6 +13,7 @@ from attention.trained.who_and_whom import (
     GRAMMARS,
     PARTICIPLES,
     PLACES,
+    PLURALS,
     SIZES,
     Draw,
     Head,
@@ -94,6 +95,7 @@ def who_and_whom_explorer(
             "roles": [list(head) for head in one.roles],
             "grammar": one.grammar,
             "unmet": list(one.unmet),
+            "plurals": list(PLURALS),
         }
 
     def still(frame: Frame) -> Picture:

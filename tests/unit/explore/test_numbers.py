@@ -37,6 +37,8 @@ from attention.explore import (
     features_explorer,
     induction_explorer,
     layer_explorer,
+    memory,
+    memory_explorer,
     next_tokens_explorer,
     pattern,
     pattern_explorer,
@@ -51,7 +53,7 @@ from attention.explore import (
 from attention.pretrained.maps import from_levels
 from attention.pretrained.measured import load_measured
 from attention.pretrained.mistakes import MISTAKES
-from attention.trained import dates, induction, last_speaker, relative_clauses
+from attention.trained import dates, induction, last_speaker, recall, relative_clauses
 from attention.trained.last_speaker import NAMES, SCHEMES, WORDS, new_talks
 from attention.trained.relative_clauses import accuracy_by_kind, new_clauses
 from attention.trained.without_parts import rows_by_sublayer, spread, without_parts
@@ -399,6 +401,43 @@ def test_situations_holds_the_numbers_of_the_runs():
             quick = [a / b for a, b in zip(seconds[n][all_pairs], each, strict=True)]
             for name, of in (("medians", median), ("least", min), ("most", max)):
                 assert held[name][r].tolist() == pytest.approx([of(quick)])
+
+
+@no_grad
+@pytest.mark.parametrize("mechanism", recall.STORED)
+def test_memory_holds_what_is_kept_and_what_is_answered(mechanism):
+    held, pairs = frame(memory_explorer(), mechanism=mechanism), recall.new_pairs(64, 1)
+    model = recall.load(mechanism).double()
+    layer = model.attention
+    written = (model.key(pairs.keys) + model.value(pairs.values))[0]
+    for nth, n in enumerate(memory.LENGTHS):
+        answers = []
+        for key in pairs.keys[0, :n]:
+            x = torch.cat((written[:n], model.key(key)[None]))
+            of_heads = []
+            for head in (slice(0, 16), slice(16, 32)):
+                q, k, v = ((x @ w.weight.T)[:, head] for w in (layer.w_q, layer.w_k, layer.w_v))
+                phi = torch.nn.functional.elu(k) + 1
+                if mechanism == "softmax":
+                    weights = (k @ q[-1] / 4).softmax(0)
+                else:
+                    weights = phi @ (torch.nn.functional.elu(q[-1]) + 1)
+                of_heads.append(weights @ v / weights.sum())
+                if head.start == 0 and mechanism == "softmax":
+                    close(held["kept"][:n], torch.cat((k, v), 1)[:n])
+                elif head.start == 0:
+                    summed = torch.cat((v, torch.ones(n + 1, 1)), 1)[:n]
+                    close(held["kept"][nth], phi[:n].T @ summed)
+            output = x[-1] + torch.cat(of_heads) @ layer.w_o.weight.T
+            answers.append((output @ model.to_value.weight.T).argmax().item())
+        assert held["answers"][nth].flatten().tolist() == answers + [-1] * (64 - n)
+    assert held["values"] == pairs.values[0].tolist()
+    kept = 2 * torch.tensor([held["kept"][:n].numel() for n in memory.LENGTHS])
+    if mechanism == "linear":
+        kept = torch.full_like(kept, 2 * held["kept"][0].numel())
+    assert held["sizes"] == kept.tolist()  # of two heads
+    by_seed = recall.measured(mechanism).values()
+    assert held["accuracy"][0].tolist() == pytest.approx([shares[0] for shares in by_seed])
 
 
 @pytest.mark.everything

@@ -31,15 +31,22 @@ from attention.trained.recall.evaluation import (
 )
 from attention.trained.recall.mechanisms import D_MODEL, MECHANISMS, N_HEADS, Mechanism, cache_size
 from attention.trained.recall.model import RecallModel
-from attention.trained.recall.stored import TABLE, WEIGHTS, load, measured, measured_places
+from attention.trained.recall.stored import (
+    STORED,
+    TABLE,
+    WEIGHTS,
+    load,
+    measured,
+    measured_places,
+)
 from attention.trained.recall.table import train_table
 from attention.trained.recall.training import RECIPE, losses, train
 from attention.trained.task import Task
 
 TASK = Task(
     losses=losses,
-    models={"softmax": MECHANISMS["softmax"].make},
-    recipes={"softmax": RECIPE},
+    models={name: MECHANISMS[name].make for name in STORED},
+    recipes=dict.fromkeys(STORED, RECIPE),
     measure=measure,
     weights=WEIGHTS,
     besides=[train_table],

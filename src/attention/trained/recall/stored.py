@@ -1,7 +1,8 @@
 """The trained weights that the book shows, and what every mechanism came to.
 
-The weights are softmax's alone. Of all mechanisms a table holds what three models measured, by
-task: the accuracy by the number of pairs as metadata, and the accuracy by place as tensors.
+The weights are those of softmax and of linear attention. Of all mechanisms a table holds what three
+models measured, by task: the accuracy by the number of pairs as metadata, and the accuracy by place
+as tensors.
 """
 
 from pathlib import Path
@@ -17,13 +18,14 @@ from attention.trained.recall.model import RecallModel
 
 WEIGHTS = Path(__file__).parent / "weights"
 TABLE = WEIGHTS / "table.safetensors"
+STORED = ("softmax", "linear")
 
 
 def load(mechanism: str = "softmax") -> RecallModel:
     """Load the model that was trained on keys that are all different, in evaluation mode.
 
     Args:
-        mechanism: "softmax", the one of which weights are stored. Its layer is a
+        mechanism: "softmax" or "linear", of which weights are stored. The layer is a
             `MultiHeadAttention`, whose `attend` can be exchanged.
 
     Raises:
@@ -36,9 +38,9 @@ def load(mechanism: str = "softmax") -> RecallModel:
         >>> load()(keys, values, asked=torch.tensor([[7]])).argmax(-1)
         tensor([[9]])
     """
-    if mechanism != "softmax":
+    if mechanism not in STORED:
         raise ValueError(
-            f"no weights are stored for {mechanism!r}, only for 'softmax'; "
+            f"no weights are stored for {mechanism!r}, only for 'softmax' and 'linear'; "
             "`train` makes a model of every mechanism, and `measured` says what they came to"
         )
     return weight_files.load(MECHANISMS[mechanism].make, WEIGHTS / f"{mechanism}.safetensors")

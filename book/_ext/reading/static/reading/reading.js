@@ -68,8 +68,17 @@
       if (!value) return;
       const [kind, words] = judged(guess.dataset, value);
       guess.dataset.verdict = kind;
+      if (picture) uncover();
       verdict.textContent = words;
       echo.append(` ${words}`);
+    }
+
+    // Where the first picture says the answer, it waits for the guess or for the reader's hand.
+    const picture = "hides" in guess.dataset && document.querySelector(".static-widget");
+    const uncover = () => picture.removeAttribute("data-unguessed");
+    if (picture) {
+      picture.dataset.unguessed = "";
+      for (const event of ["input", "click"]) picture.addEventListener(event, uncover);
     }
 
     for (const button of buttons) {

@@ -104,5 +104,14 @@ Search.htmlToText = (html, anchor) => {
   return text.textContent.replace(/\s+/g, " ").trim();
 };
 
+/* What was searched for is lit on the page that a result leads to, and on no other. */
+let chosen = false;
+addEventListener("click", ({ target }) => {
+  chosen = Boolean(target.closest("#search-results a"));
+});
+addEventListener("pagehide", () => {
+  if (!chosen) localStorage.removeItem("sphinx_highlight_terms");
+});
+
 /* A page from a file may not read the pages it found: show their titles alone. */
 if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
