@@ -159,3 +159,23 @@ def test_prices_counted_in_the_page_are_those_of_torch(module_page):
     right, of = count_right()
     assert of == sum(len(one.verbs) for one in sentences)
     assert found.tolist() == [right[on] for on in COMBINATIONS]
+
+
+@pytest.mark.quick
+def test_prices_are_told_to_who_has_marked_every_mistake(visit, site):
+    right, _ = count_right()
+    none = right[COMBINATIONS[0]]
+    lost = [none - right[tuple(each == one for each in MISTAKES)] for one in MISTAKES]
+    due = [0 if each < none / 10 else 2 if each > 0.9 * none else 1 for each in lost]
+    with visit(f"{site}/06-weighted-sums-and-merging.html") as v:
+        widget = v.page.locator("#picture-break-it")
+        widget.evaluate("widget => widget.scrollIntoView()")
+        groups = widget.locator("[role=group]:has(> [data-act^=mark])")
+        for nth in range(len(MISTAKES)):
+            assert widget.locator("[data-name=lost]").count() == 0
+            groups.nth(nth).get_by_role("button").nth(1).click()
+            assert ("✓" in groups.nth(nth).inner_text()) == (due[nth] == 1)
+        assert f"{due.count(1)} of 5 marks are right." in widget.inner_text()
+        shown = widget.locator("[data-name=lost] .value").all_text_contents()
+        assert [int(each) for each in shown[:5]] == lost
+        v.assert_no_trouble()

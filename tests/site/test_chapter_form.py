@@ -38,6 +38,36 @@ def test_question_picture_caption_aims_and_one_finding(html_folder, chapter):
 
 
 @pytest.mark.quick
+def test_the_first_picture_takes_the_room_of_the_contents(visit, site):
+    with visit(f"{site}/{CHAPTERS[1]}.html", width=1280, height=800) as v:
+        widths = v.page.evaluate(
+            "['.static-widget', '.bd-article p'].map(each => "
+            "document.querySelector(each).getBoundingClientRect().width)"
+        )
+        assert widths[0] > 900 and widths[1] < 740
+        contents = v.page.locator(".bd-sidebar-secondary nav.page-toc")
+        assert contents.is_visible() and contents.bounding_box()["height"] > 200
+        v.page.locator(".static-widget").first.evaluate("widget => widget.scrollIntoView()")
+        v.page.wait_for_function(
+            "document.querySelector('.bd-sidebar-secondary').classList.contains('hide')"
+        )
+        v.page.evaluate("scrollTo(0, document.body.scrollHeight)")
+        v.page.wait_for_function(
+            "!document.querySelector('.bd-sidebar-secondary').classList.contains('hide')"
+        )
+
+
+@pytest.mark.quick
+def test_the_pages_before_and_after_are_a_press_away_at_the_top(visit, site):
+    with visit(f"{site}/{CHAPTERS[1]}.html") as v:
+        before, after = v.page.locator("a.turn-page").all()
+        for link, way, stem in ((before, "previous", 0), (after, "next", 2)):
+            assert link.get_attribute("href") == f"{CHAPTERS[stem]}.html"
+            assert link.get_attribute("aria-label").startswith(f"{way}: {stem + 1}. ")
+            assert link.is_visible()
+
+
+@pytest.mark.quick
 def test_code_is_folded_for_who_reads_and_open_for_who_builds(visit, site):
     with visit(f"{site}/{CHAPTERS[2]}.html") as v:
         switch = v.page.locator("button.code-mode")

@@ -54,6 +54,31 @@ def test_a_guess_gets_a_verdict_and_is_repeated_beside_the_answer(visit, site, c
         v.assert_no_trouble()
 
 
+HIDING = [
+    path.stem
+    for path in sorted(BOOK.glob("[0-9]*.ipynb"))
+    if "data-hides" in path.read_text("utf-8")
+]
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("chapter", HIDING)
+def test_a_score_waits_for_a_guess_or_a_move(visit, site, chapter):
+    assert len(HIDING) == 4
+    guess = "document.querySelector('p.guess button').click()"
+    move = "document.querySelector('.static-widget input, .static-widget select')"
+    for shows in (guess, f"{move}.dispatchEvent(new Event('input', {{bubbles: true}}))"):
+        with visit(f"{site}/{chapter}.html") as v:
+            v.page.locator(".static-widget").first.evaluate("widget => widget.scrollIntoView()")
+            picture = v.page.locator(".static-widget").first
+            picture.locator("[data-picture] > *").first.wait_for()
+            scores = picture.locator(".status, .score .panels")
+            assert scores.count() and not any(each.is_visible() for each in scores.all())
+            v.page.evaluate(shows)
+            assert all(each.is_visible() for each in scores.all())
+            v.assert_no_trouble()
+
+
 @pytest.mark.quick
 def test_claims_are_marked_before_any_of_them_is_judged(visit, site):
     with visit(f"{site}/20-claims-tested.html") as v:

@@ -121,6 +121,19 @@ def test_a_search_that_finds_nothing_says_so(visit, site):
         v.assert_no_trouble()
 
 
+def test_what_was_searched_is_lit_where_a_result_leads_and_nowhere_else(visit, site):
+    with visit(f"{site}/search.html?q=softmax") as v:
+        results(v)
+        v.page.locator(".bd-links a[href^='04-']").first.evaluate("link => link.click()")
+        v.page.wait_for_url("**/04-*")
+        v.page.wait_for_timeout(100)  # it is lit after a moment
+        assert v.page.locator(".highlighted").count() == 0
+        v.page.goto(f"{site}/search.html?q=softmax")
+        results(v)
+        v.page.locator("#search-results a").first.click()
+        v.page.locator(".highlighted").first.wait_for(state="attached")
+
+
 def test_the_field_of_every_page_leads_to_the_results(visit, site):
     with visit(f"{site}/index.html") as v:
         v.page.keyboard.press("Control+k")
