@@ -36,6 +36,7 @@ from attention.drawings.teacher_forcing import teacher_forcing
 from attention.drawings.three_projections import three_projections
 from attention.drawings.two_clocks import two_clocks
 from attention.drawings.two_memories import two_memories
+from attention.drawings.two_readers import two_readers
 from attention.drawings.two_stories import two_stories
 from attention.drawings.two_towers import two_towers
 from attention.drawings.view_then_transpose import view_then_transpose
@@ -82,6 +83,7 @@ __all__ = [
     "three_projections",
     "two_clocks",
     "two_memories",
+    "two_readers",
     "two_stories",
     "two_towers",
     "view_then_transpose",

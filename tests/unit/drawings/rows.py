@@ -652,6 +652,22 @@ def chunk_by_chunk():
         yield Shown(drawing, expected, alt=said if chunk == 3 else ())
 
 
+def two_readers():
+    """Rows and states: what each reader would keep of the whole text alone."""
+    torch.manual_seed(0)
+    key, value = torch.randn(5, 4), torch.randn(5, 3)
+    rows = torch.cat((key, value), 1)
+    expected = {"rows": rows[:3], "row of A": rows[3:4], "row of B": rows[4:]}
+    for name, read in (
+        ("state", [0, 1, 2]),
+        ("state of A", [0, 1, 2, 3]),
+        ("state of B", [0, 1, 2, 4]),
+    ):
+        expected[name] = torch.einsum("tk,tv->kv", key[read], value[read])
+    said = "begin with “a b c”", "5 rows in all", "12 numbers"
+    yield Shown(drawings.two_readers(key, value, list("abcde"), 3), expected, alt=said)
+
+
 def erase_then_write():
     """The new states are those that the two rules of the book leave."""
     key, value = torch.tensor([0.6, 0.8, 0.0]), torch.tensor([1.0, 5.0, -2.0])
