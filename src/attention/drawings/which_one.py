@@ -22,14 +22,14 @@ class Question(NamedTuple):
 
 QUESTIONS = (
     Question(
-        ("Is it only read,", "and nothing written?"),
-        ("all pairs in tiles; far above", "6 · d_model try a window"),
-        (16, 17),
-    ),
-    Question(
         ("Does the text", "never end?"),
         ("a window with sinks, the", "delta rule, or both in turn"),
         (17, 18),
+    ),
+    Question(
+        ("Is it only read,", "and nothing written?"),
+        ("all pairs in tiles; far above", "6 · d_model try a window"),
+        (16, 17),
     ),
     Question(
         ("Do all texts fit, and are", "prompt and step in time?"),
