@@ -90,20 +90,25 @@ def keep_used(rules: list, used: set[str]) -> str:
 
 
 def without_unread_variables(sheet: str, outdir: Path) -> str:
-    """The themes declare hundreds of custom properties that nothing reads."""
+    """The themes declare hundreds of custom properties that nothing reads.
+
+    A script may put a name together: of `--sym-${name}` all that begin so are kept.
+    """
     sources = [*outdir.glob("*.html"), *(outdir / "_static").glob("**/*.js")]
     elsewhere = {
         name for path in sources for name in VARIABLE.findall(path.read_text(encoding="utf-8"))
     }
+    beginnings = tuple(name for name in elsewhere if name.endswith("-") and name.strip("-"))
     before = ""
     while sheet != before:  # what unread ones alone read is unread, too
         before, read = sheet, elsewhere | set(re.findall(r"var\(\s*(--[\w-]+)", sheet))
-        sheet = DECLARED.sub(partial(if_read, read), before)
+        sheet = DECLARED.sub(partial(if_read, read, beginnings), before)
     return sheet
 
 
-def if_read(read: set[str], declaration: re.Match) -> str:
-    return declaration[0] if declaration[1] in read else ""
+def if_read(read: set[str], beginnings: tuple[str, ...], declaration: re.Match) -> str:
+    name = declaration[1]
+    return declaration[0] if name in read or name.startswith(beginnings) else ""
 
 
 def split_at_commas(prelude: list) -> list[list]:

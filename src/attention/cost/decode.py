@@ -16,6 +16,7 @@ includes the products that bring a query to the latent rows, and their sum back.
 from numbers import Real
 from typing import NamedTuple
 
+from attention.arguments import require_size
 from attention.cost.caches import CacheSizes, cache_bytes
 
 
@@ -41,7 +42,9 @@ class Work(NamedTuple):
         return self.flops / self.bytes
 
 
-def decode_step_cost(model: CacheSizes, length: int, *, bytes_per_number: int = 2) -> Work:
+def decode_step_cost(
+    model: CacheSizes, length: int, *, queries: int = 1, bytes_per_number: int = 2
+) -> Work:
     """Count the scores and weighted sums of one decode step, and the bytes of cache that they read.
 
     With keys and values a row serves n_heads / n_kv_heads heads of queries, and at two bytes a
@@ -52,17 +55,21 @@ def decode_step_cost(model: CacheSizes, length: int, *, bytes_per_number: int = 
     Args:
         model: one of `MODELS`, or sizes of your own.
         length: how many tokens the text has. A model with a window reads no more than that many.
+        queries: how many tokens pass at once, each of which meets `length` rows: several where a
+            draft is checked.
         bytes_per_number: 2 for float16 and bfloat16.
 
     Returns:
         The work of all layers, for one text.
 
     Raises:
-        ValueError, TypeError: for a length or bytes_per_number that is no whole number above 0.
+        ValueError, TypeError: for a length, queries or bytes_per_number that is no whole number
+            above 0.
 
     Source:
         Shazeer 2019, for what a step reads, and why it is slow; Liu et al. 2024 (DeepSeek-V2),
-        §2.1.2 and §2.1.3, for the absorbed form and its rotary key.
+        §2.1.2 and §2.1.3, for the absorbed form and its rotary key; Leviathan et al. 2023, §2.1,
+        for several tokens a step.
 
     Example:
         >>> from attention.cost.caches import MODELS
@@ -74,11 +81,12 @@ def decode_step_cost(model: CacheSizes, length: int, *, bytes_per_number: int = 
         Falcon 7B    71.0
         DeepSeek-V2 241.8
     """
+    require_size("queries", queries)
     read = cache_bytes(model, length, bytes_per_number=bytes_per_number)
     kept = length if model.window is None else min(length, model.window)
     score = model.d_latent + model.d_rotary if model.d_latent else model.d_key
     weighted_sum = model.d_latent or model.d_key
-    flops = 2 * model.layers * kept * model.n_heads * (score + weighted_sum)
+    flops = 2 * queries * model.layers * kept * model.n_heads * (score + weighted_sum)
     return Work(flops, read)
 
 

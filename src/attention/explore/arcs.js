@@ -3,8 +3,8 @@
 
 import { answer, answers, knownAs } from "./answers.js";
 import { embed, linear, mergeHeads } from "./attention.js";
-import { multiHeadAttention, paddingMask } from "./attention.js";
-import { LEAST, number } from "./format.js";
+import { multiHeadAttention, paddingMask, UNK } from "./attention.js";
+import { LEAST, listed, number } from "./format.js";
 import { element, escapeHtml, path, svg, text } from "./markup.js";
 import { probabilities, readOut } from "./read_out.js";
 import { argmax, filled, range } from "./tensor.js";
@@ -83,7 +83,12 @@ export function answersAtVerb({ tokens, verb, who, whom, vocabulary, verbs }) {
     const names = { "data-question": question, "data-answer": word };
     return answer(question, knownAs(word, tokens, vocabulary), data[best], names);
   });
-  return answers(tokens[verb], both);
+  const absent = [who, whom].map(({ data }) => vocabulary[argmax(data)])
+    .filter((word) => word !== UNK && !tokens.includes(word));
+  const note = absent.length &&
+    `Not in the sentence: ${listed([...new Set(absent)])}. ` +
+      `The model answers with one of its ${vocabulary.length} words.`;
+  return answers(tokens[verb], both) + (note ? element("p", { class: "note" }, note) : "");
 }
 
 // One arc of a head to a token, as wide as its weight.

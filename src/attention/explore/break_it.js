@@ -97,7 +97,7 @@ export default explorer({
     return (
       row(
         `Of ${thousands(all)} verbs that are right without a mistake, how many does each lose? ` +
-          "Mark all five first",
+          "Mark them first",
         [markers(lost, marks, all)],
         score(lost, marks, all),
       ) +

@@ -12,6 +12,8 @@ import { tablesOf } from "./tables.js";
 
 const NARROWEST = 240; // pixels that a picture is drawn for
 
+const CARRIED = "This is your text from before; “clear” shows the page’s own.";
+
 let fields = 0; // numbers the text fields of a page, to tie each label to its field
 
 // The widget of a view, which is
@@ -73,7 +75,7 @@ function render(view, model, el) {
     stale = false;
     let missing;
     ({ frame, at, notes: missing } = frameOf(own.field.value, memory));
-    setText(notes, missing);
+    setText(notes, own.isCarried() ? `${CARRIED} ${missing}` : missing);
     const problem = frame.problem ?? frame.error;
     const matrices = problem ? showProblem(problem) : showPicture(typed);
     setText(line, problem ? nothingAt(at) : status(frame, at));

@@ -16,6 +16,7 @@ export function ownText(kind, form, examples, changed) {
   }
 
   field.value = stored(event);
+  const carried = field.value; // from another page
   field.addEventListener("input", () => store(event, field.value));
   // A notebook has shortcuts of one letter.
   field.addEventListener("keydown", (key) => key.stopPropagation());
@@ -32,6 +33,7 @@ export function ownText(kind, form, examples, changed) {
 
   return {
     field,
+    isCarried: () => carried && field.value === carried,
     write: (text) => field.value !== text && store(event, text),
     clear: () => field.value && store(event, ""),
     disconnect: () => window.removeEventListener(event, follow),

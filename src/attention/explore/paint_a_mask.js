@@ -102,8 +102,9 @@ export default painting({
       element("p", { class: "switches" }, element("button", again, "start again")) +
       row(
         `The price: both answers right at ${thousands(right)} of ${thousands(of)} verbs`,
-        [panel(`of ${of / 2} new sentences with two verbs`, total)],
-        "",
+        [panel(`of ${of / 2} new sentences with two verbs; dashes: one half`, total)],
+        `Most are longer than yours: you paint their first ${n} places, and the others stay as ` +
+          `“${at.start_from}” has them.`,
         true,
       ) +
       row(
@@ -117,7 +118,7 @@ export default painting({
         { class: "note" },
         `The price: each sentence, padded to the longest, starts from “${at.start_from}”. A cell ` +
           "that you switched is as you left it in all of them, at the same position, whatever " +
-          "word stands there; cells outside your grid stay as they start.",
+          "word stands there.",
       ) +
       row("What each head looks at under your mask", maps)
     );

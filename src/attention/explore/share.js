@@ -39,11 +39,12 @@ export function linkButton(el, stateNow) {
         state.set(kept, write(memory[kept]));
       }
     }
-    history.replaceState(null, "", `#${name}?${state}`);
+    const link = new URL(`#${name}?${state}`, location.href);
     try {
-      await navigator.clipboard.writeText(location.href);
+      await navigator.clipboard.writeText(link.href);
       answer.textContent = "Copied.";
     } catch {
+      history.replaceState(null, "", link);
       answer.textContent = "It stands in the address of this page.";
     }
   });

@@ -52,7 +52,7 @@ export default explorer({
       row("Your wiring, and what it does to one such sequence", [
         panel("what each query, key and value hangs on", circuit(frame, at, circuitWide)),
         panel("the sequence, from its tokens to what it says", way(frame, wide)),
-      ]) +
+      ], "The last token has come before, and what followed it then is the answer.") +
       verdict(frame) +
       element("p", { class: "note" }, soFar(frame, at)) +
       told(frame, at).map((line) => element("p", {}, escapeHtml(line))).join("") +

@@ -57,6 +57,21 @@ def test_a_step_of_grouped_query_attention(n_kv_heads):
     assert counted.intensity == 4 / n_kv_heads
 
 
+def test_a_step_that_checks_a_draft():
+    """Two more tokens in the step: three times the products, and the same bytes."""
+    module = MultiHeadAttention(16, 4, n_kv_heads=2)
+    matrices = (module.w_q, module.w_k, module.w_v, module.w_o)
+    projections = 2 * sum(w.weight.numel() for w in matrices)
+    cache = module.new_cache(1, max_length=10)
+    with torch.no_grad():
+        module(torch.zeros(1, 7, 16), causal=True, cache=cache)
+        counted = decode_step_cost(CacheSizes(1, 4, 2, 4, "this book"), 10, queries=3)
+        done = flops(lambda: module(torch.zeros(1, 3, 16), causal=True, cache=cache))
+    assert done == 3 * projections + counted.flops
+    one = decode_step_cost(CacheSizes(1, 4, 2, 4, "this book"), 10)
+    assert counted == Work(3 * one.flops, one.bytes)
+
+
 def test_a_step_of_latent_attention():
     """Its matrices for keys and values are absorbed: each is passed once."""
     module = LatentAttention(16, 4, 6).half()

@@ -74,7 +74,9 @@
     }
 
     // Where the first picture says the answer, it waits for the guess or for the reader's hand.
-    const picture = "hides" in guess.dataset && document.querySelector(".static-widget");
+    // A link to a state is a move, too.
+    const isWaiting = "hides" in guess.dataset && !location.hash.includes("?");
+    const picture = isWaiting && document.querySelector(".static-widget");
     const uncover = () => picture.removeAttribute("data-unguessed");
     if (picture) {
       picture.dataset.unguessed = "";
