@@ -201,7 +201,7 @@ def test_cells_are_switched_by_mouse_touch_and_keyboard(visit, site, width, text
             if not nth:
                 v.page.mouse.down()
         v.page.mouse.up()
-        assert "all their weights are 0: " in widget.locator(".note").first.inner_text()
+        assert "all their weights are 0: " in widget.locator(".picture > .note").first.inner_text()
         check_page(widget, text, {"8 10": False} | {f"2 {key}": False for key in range(12)})
         widget.locator("[data-act='start again']").click()
         check_page(widget, text, {})
