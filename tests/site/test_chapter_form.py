@@ -58,15 +58,15 @@ def test_the_first_picture_takes_the_room_of_the_contents(visit, site):
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize(("width", "where"), [(1280, ".bd-header-article"), (360, ".under-title")])
-def test_the_pages_before_and_after_are_a_press_away_at_the_top(visit, site, width, where):
+@pytest.mark.parametrize("width", [1280, 360, 320])
+def test_the_pages_before_and_after_are_a_press_away_at_the_top(visit, site, width):
     with visit(f"{site}/{CHAPTERS[1]}.html", width=width) as v:
-        before, after = v.page.locator(f"{where} a.turn-page").all()
+        before, after = v.page.locator("a.turn-page").all()
         for link, way, stem in ((before, "previous", 0), (after, "next", 2)):
             assert link.get_attribute("href") == f"{CHAPTERS[stem]}.html"
             assert link.get_attribute("aria-label").startswith(f"{way}: {stem + 1}. ")
             assert link.is_visible()
-        assert sum(link.is_visible() for link in v.page.locator("a.turn-page").all()) == 2
+        assert v.page.evaluate("document.documentElement.scrollWidth") == width
 
 
 @pytest.mark.quick
