@@ -1,7 +1,7 @@
 // All heads of a published model at once, each as dark as it follows a rule; one of them is open.
 
 import { number, short } from "./format.js";
-import { element } from "./markup.js";
+import { choice, element } from "./markup.js";
 import { cellSize, matrix } from "./matrix.js";
 import { painting, switches } from "./painting.js";
 import { panel, row } from "./panels.js";
@@ -128,12 +128,7 @@ function hundredths(value) {
 }
 
 function button(layer, head, score, isOpen) {
-  const state = { type: "button", "aria-pressed": String(isOpen) };
-  return element(
-    "button",
-    { ...state, "data-act": `open ${layer} ${head}` },
-    `${layer}.${head} · ${number(score)}`,
-  );
+  return choice(`open ${layer} ${head}`, isOpen, `${layer}.${head} · ${number(score)}`);
 }
 
 function removal(frame, { layer, head }) {

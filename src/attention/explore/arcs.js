@@ -5,7 +5,7 @@ import { answer, answers, knownAs } from "./answers.js";
 import { embed, linear, mergeHeads } from "./attention.js";
 import { multiHeadAttention, paddingMask, UNK } from "./attention.js";
 import { LEAST, listed, number } from "./format.js";
-import { element, escapeHtml, path, svg, text } from "./markup.js";
+import { choice, element, escapeHtml, path, svg, text } from "./markup.js";
 import { probabilities, readOut } from "./read_out.js";
 import { argmax, filled, range } from "./tensor.js";
 
@@ -35,10 +35,9 @@ function verbPlaces(tokens, verbs) {
 export function verbButtons({ tokens, verb, verbs }) {
   const places = verbPlaces(tokens, verbs);
   if (places.length < 2) return "";
-  const buttons = places.map((place) => {
-    const state = { "aria-pressed": String(place === verb), "data-act": `ask ${place}` };
-    return element("button", { type: "button", ...state }, escapeHtml(tokens[place]));
-  });
+  const buttons = places.map((place) =>
+    choice(`ask ${place}`, place === verb, escapeHtml(tokens[place]))
+  );
   const group = { role: "group", "aria-label": "The verb that asks" };
   return element("p", { class: "asking", ...group }, element("span", {}, "asks:"), buttons);
 }

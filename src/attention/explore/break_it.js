@@ -16,7 +16,7 @@ import {
 import { bars } from "./chart.js";
 import { explorer } from "./explorer.js";
 import { listed, number, thousands } from "./format.js";
-import { element } from "./markup.js";
+import { choice, element } from "./markup.js";
 import { cellSize, matrix } from "./matrix.js";
 import { panel, row } from "./panels.js";
 import { answersOfVerb, probabilities, readOut } from "./read_out.js";
@@ -85,7 +85,8 @@ export default explorer({
         ...{ format: thousands, faint: (nth) => !on[nth] },
       });
     // The prices are told to those who have guessed all of them, or made a mistake.
-    const isTold = Object.keys(marks).length === NAMES.length || on.indexOf(true) < NAMES.length;
+    const isTold = Object.keys(marks).length === NAMES.length ||
+      NAMES.some((_, nth) => isOn(at, nth));
     const heads = range(weights.shape[1]).map((head) => `head ${head}`);
     const size = cellSize(available, tokens.length, heads, { most: 36 });
     const look = { rows: heads, columns: tokens, size, largest: 1 };
@@ -143,13 +144,9 @@ function dueMark(lost, nth, all) {
 function markers(lost, marks, all) {
   const lines = NAMES.map((name, nth) => {
     const due = dueMark(lost, nth, all);
-    const buttons = SHARES.map((share, given) => {
-      const state = {
-        "aria-pressed": String(marks[nth] === given),
-        "data-act": `mark ${nth} ${given}`,
-      };
-      return element("button", { type: "button", ...state }, share);
-    });
+    const buttons = SHARES.map((share, given) =>
+      choice(`mark ${nth} ${given}`, marks[nth] === given, share)
+    );
     const verdict = !(nth in marks) ? "" : marks[nth] === due ? "✓" : `✗ ${SHARES[due]}`;
     const group = { class: "asking", role: "group", "aria-label": `What ${name} costs` };
     const label = element("span", { class: "named" }, name);

@@ -51,3 +51,9 @@ export function tenth(value) {
 function named(look) {
   return typeof look === "string" ? { class: look } : look;
 }
+
+// A button among several of which one is chosen.
+export function choice(act, isChosen, words) {
+  const state = { type: "button", "aria-pressed": String(isChosen), "data-act": act };
+  return element("button", state, words);
+}

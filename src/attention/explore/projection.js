@@ -5,7 +5,7 @@
 import { embed, linear } from "./attention.js";
 import { explorer } from "./explorer.js";
 import { number, thousands } from "./format.js";
-import { element, escapeHtml, rect, svg } from "./markup.js";
+import { choice, element, escapeHtml, rect, svg } from "./markup.js";
 import { cellSize, headBands, matrix } from "./matrix.js";
 import { panel, row } from "./panels.js";
 import { Tensor } from "./tensor.js";
@@ -112,10 +112,7 @@ export default explorer({
 
 // Whose numbers are written.
 function wordButtons(tokens, written) {
-  const buttons = tokens.map((word, i) => {
-    const state = { "aria-pressed": String(i === written), "data-act": `write ${i}` };
-    return element("button", { type: "button", ...state }, escapeHtml(word));
-  });
+  const buttons = tokens.map((word, i) => choice(`write ${i}`, i === written, escapeHtml(word)));
   const group = { role: "group", "aria-label": "The word whose numbers are written" };
   return element("p", { class: "asking", ...group }, element("span", {}, "numbers of:"), buttons);
 }
