@@ -41,6 +41,7 @@ from attention.recurrent.encoder_decoder import BahdanauDecoder, BidirectionalEn
 from attention.recurrent.local import LocalAttention
 from attention.recurrent.luong import LuongAttention
 from attention.sparse.blocks import attend_in_blocks
+from attention.sparse.compressed import CompressedAttention, compressed_attention
 from attention.sparse.fixed import fixed_attention, fixed_mask
 from attention.sparse.global_tokens import global_mask
 from attention.sparse.hashing import ReformerAttention, lsh_attention, lsh_buckets

@@ -67,6 +67,12 @@ def chosen(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
     return a.selected_attention(query, key, value, selected, mask, block=2)
 
 
+def compressed(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Entries of three tokens, each their mean, and a window of two."""
+    gate = torch.zeros_like(well_formed(key)[..., :1])
+    return a.compressed_attention(query, key, value, gate, mask, block=3, window=2)
+
+
 def gates(query: object) -> tuple[Tensor, Tensor]:
     """β and α of the delta rule, numbers that every dtype holds exactly."""
     x = well_formed(query)
@@ -157,6 +163,7 @@ FUNCTIONS = {
     "moba_attention, causal": Function(
         lambda *qkvm: a.moba_attention(*qkvm, block=3, n_blocks=2, causal=True), causal=True
     ),
+    "compressed_attention": Function(compressed, causal=True),
     "lsh_attention": Function(hashed, reads=(0, 2)),
 }
 
@@ -259,6 +266,14 @@ MODULES = {
     "Linformer": Module(
         lambda: a.MultiHeadAttention(**SIZES, attend=a.Linformer(max_length=60, proj_len=5)),
         tokens,
+    ),
+    "CompressedAttention": Module(
+        lambda: a.MultiHeadAttention(
+            **SIZES, attend=a.CompressedAttention(D_KEY, block=3, window=2)
+        ),
+        tokens,
+        {"causal": True},
+        one_graph=False,
     ),
     "Performer": Module(
         lambda: a.MultiHeadAttention(**SIZES, attend=a.Performer(D_KEY, n_features=8)),

@@ -29,10 +29,12 @@ PADDING_ALONE = {
     "attend_in_blocks": "attention in blocks",
     "selected_attention": "selected attention",
     "moba_attention": "MoBA",
+    "compressed_attention": "compressed attention",
     "lsh_attention": "LSH attention",
 }
 MODULES_OF_PADDING_ALONE = {
     "Linformer": "Linformer",
+    "CompressedAttention": "compressed attention",
     "Performer": f"Performer{FLAG}",
     "GatedDeltaNetAttention": f"GatedDeltaNetAttention{ITSELF}",
     "ReformerAttention": "LSH attention",
@@ -50,6 +52,7 @@ A_QUERY_TO_EACH_KEY = {
     "fixed_attention": "fixed attention is self-attention",
     "attend_in_blocks": "attention in blocks is self-attention",
     "moba_attention": "MoBA is self-attention",
+    "compressed_attention": "compressed attention is self-attention",
 }
 QUERY, KEY, VALUE = torch.zeros(3, 1, HEADS, N, D_KEY)
 

@@ -75,6 +75,10 @@ OWN: dict[str, dict[str, Any]] = {
     "Vocabulary.encode": {"sentence": "a dog"},
     "Vocabulary.encode_batch": {"sentences": ["a dog", "a cat"], "length": 3},
     "attend_in_blocks": {"listed": torch.arange(9).repeat(3, 1)},
+    "compressed_attention": {
+        "gate": torch.ones(2, 4, 11, 1),
+        "selected": torch.zeros(2, 4, 11, 3, dtype=torch.int64),
+    },
     "elu_plus_one": {"x": torch.ones(2, 3)},
     "global_mask": {"global_tokens": [0, 2]},
     "kernel_attention": {"feature_map": a.elu_plus_one},
@@ -102,7 +106,7 @@ TRUSTED |= {
     "require_cache_for_each_layer",
 }
 # What attends in `MultiHeadAttention`, which has checked query, key, value and mask.
-INSIDE = {"DotProduct", "HeadGate", "Linformer", "Mechanism", "Performer"}
+INSIDE = {"CompressedAttention", "DotProduct", "HeadGate", "Linformer", "Mechanism", "Performer"}
 NO_CALLS = {"RunningExample", "SENTENCES", "TransformerOutput"}  # results, and texts
 PARTS = {"of_pairs", "pairs_in_chunks", "with_features"}  # of the counts of others
 QK_SEQUENTIAL = (a.QKNorm(6), a.Rotary(6))  # its arguments have no names

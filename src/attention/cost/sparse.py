@@ -179,6 +179,46 @@ def indexed(
     )
 
 
+def compressed(
+    n: int, d_model: int, n_heads: int, block: int, window: int, top_k: int | None = None
+) -> Cost:
+    """`compressed_attention`: O(n · (n / block + window) · d_model), or with top_k in place of
+    n / block.
+
+    Counted are the entries of all full blocks, whether they are over at the query or not, or the
+    top_k that were chosen; what chooses them is not. Kept are the entries, a window, and the tokens
+    of a block that is not full. The path is 1, as for dense attention, and depends on the data with
+    top_k. The gates are counted as a square matrix for each head.
+
+    Source:
+        DeepSeek-AI 2026 (DeepSeek-V4), §2.3.
+
+    Example:
+        >>> from attention.cost.dense import multi_head
+        >>> from attention.cost.sparse import compressed
+        >>> whole, cost = multi_head(65_536, 512, 8), compressed(65_536, 512, 8, 128, 128)
+        >>> round(whole.mixing / cost.mixing), round(whole.cache / cost.cache)
+        (102, 102)
+    """
+    require_size("n", n)
+    require_size("block", block)
+    require_size("window", window)
+    if top_k is not None:
+        require_size("top_k", top_k)
+    entries = n // block
+    seen = entries if top_k is None else min(top_k, entries)
+    cost = of_pairs(
+        n * (min(window + 1, n) + seen), n, d_model, n_heads, path=1 if top_k is None else None
+    )
+    d_key = d_model // n_heads
+    return replace(
+        cost,
+        projections=cost.projections + n * d_model * d_key,
+        parameters=cost.parameters + d_key * (d_key + block),
+        cache=2 * d_model * (entries + min(n, max(window, n % block))),
+    )
+
+
 def strided(n: int, d_model: int, n_heads: int, stride: int) -> Cost:
     """The query, the stride keys before it and every stride-th key before those.
 

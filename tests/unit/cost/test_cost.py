@@ -23,6 +23,7 @@ from attention.linear.performer import performer_attention
 from attention.linear.random_features import random_feature_attention
 from attention.recurrent.additive import AdditiveAttention
 from attention.recurrent.luong import LuongAttention
+from attention.sparse.compressed import CompressedAttention, compressed_attention
 from attention.sparse.fixed import fixed_mask
 from attention.sparse.global_tokens import global_mask
 from attention.sparse.hashing import ReformerAttention
@@ -236,6 +237,21 @@ def test_moba_computes_all_keys_of_its_blocks(block, n_blocks):
     counted = sparse.moba(48, 16, 4, block, n_blocks)
     measured = flops(lambda: moba_attention(*[HEADS] * 3, block=block, n_blocks=n_blocks))
     assert measured == 2 * counted.mixing
+
+
+@pytest.mark.parametrize("top_k", [None, 3])
+@pytest.mark.parametrize("window", [4, 12])
+def test_compressed_attention_computes_its_entries_and_twice_its_window(window, top_k):
+    """48 queries in stretches of a window's length: each is multiplied with 2 · window tokens."""
+    counted = sparse.compressed(48, 16, 4, 6, window, top_k)
+    selected = None if top_k is None else torch.zeros(1, 1, 48, top_k, dtype=torch.int64)
+    gate = HEADS[..., :1]
+    options = {"block": 6, "window": window, "selected": selected}
+    measured = flops(lambda: compressed_attention(*[HEADS] * 3, gate, **options))
+    assert measured == 2 * (counted.mixing + 2 * 48 * (window - 1) * 16)
+    layer = MultiHeadAttention(16, 4, attend=CompressedAttention(4, block=6, window=window))
+    learned = sum(x.numel() for x in layer.parameters())
+    assert learned == sparse.compressed(48, 16, 4, 6, window).parameters
 
 
 def test_attention_through_features():

@@ -24,6 +24,7 @@ import multiprocessing
 import os
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -202,11 +203,12 @@ def compare(path: Path, *, processes: int = 1, steps: int = STEPS) -> None:
 
 def write_runs(path: Path, runs: list[Run], steps: int) -> None:
     """Write runs as JSON, one a line; the file is whole at any time."""
+    compact = partial(json.dumps, separators=(",", ":"))
     lines = [
-        json.dumps({**setting._asdict(), "rate": rate, "seed": seed, "accuracy": shares})
+        compact({**setting._asdict(), "rate": rate, "seed": seed, "accuracy": shares})
         for setting, rate, seed, shares in sorted(runs, key=lambda run: run[:3])
     ]
-    told = json.dumps({"steps": steps, "torch": torch.__version__})
+    told = compact({"steps": steps, "torch": torch.__version__})
     beside = path.with_suffix(".part")
     beside.write_text(f'{{"recipe": {told},\n"runs": [\n' + ",\n".join(lines) + "\n]}\n", "utf-8")
     os.replace(beside, path)

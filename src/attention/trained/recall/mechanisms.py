@@ -28,6 +28,7 @@ from attention.linear.performer import Performer
 from attention.linear.random_features import random_feature_attention
 from attention.mechanism import Mechanism
 from attention.multihead import MultiHeadAttention
+from attention.sparse.compressed import CompressedAttention
 from attention.sparse.hashing import ReformerAttention
 from attention.sparse.strided import strided_attention
 from attention.sparse.union import sparse_attention
@@ -127,6 +128,15 @@ def in_window(window: int, n_sinks: int = 0) -> Contender:
     )
 
 
+def in_entries(block: int, d_model: int = D_MODEL, window: int = 8) -> Contender:
+    """An entry for each `block` pairs, and the last `window` tokens as they are."""
+    make = partial(CompressedAttention, block=block, window=window)
+    return Contender(
+        lambda: RecallModel(drawn_last(make, d_model)),
+        lambda n: sparse.compressed(n, d_model, N_HEADS, block, window).cache,
+    )
+
+
 # What costs fewer parameters than four square matrices is made wider, and what costs more narrower.
 MECHANISMS = {
     "softmax": Contender(
@@ -152,6 +162,8 @@ MECHANISMS = {
         lambda: RecallModel(multi_head(partial(strided_attention, stride=8))),
         lambda n: sparse.strided(n, D_MODEL, N_HEADS, 8).cache,
     ),
+    "compressed by 4, window 8": in_entries(4),
+    "compressed by 16, window 8": in_entries(16, 30),
     "LSH, 8 buckets": Contender(
         lambda: RecallModel(ReformerAttention(36, N_HEADS, **HASHED, bias=False), causal=True),
         lambda n: linear.reformer(n, 36, N_HEADS, **HASHED).cache,

@@ -1,6 +1,7 @@
 """Recall: its pairs, each model against its formula, and what the table says against theory."""
 
 import math
+import re
 from collections import Counter
 from functools import partial
 
@@ -120,6 +121,8 @@ def by_formula(name, layer, x):
         elif name.startswith("Linformer"):
             scores = q @ (layer.attend.E[:, :n] @ k).mT / math.sqrt(d_key)
             attended = scores.softmax(-1) @ (layer.attend.F[:, :n] @ v)
+        elif name.startswith("compressed"):
+            attended = by_entries(int(re.search(r"by (\d+)", name)[1]), layer.attend, q, k, v)
         else:
             if name == "linear":
                 plus = [torch.where(y > 0, y + 1, y.exp()) for y in (q, k)]
@@ -140,6 +143,23 @@ def by_formula(name, layer, x):
             attended = weights @ v
         total = total + attended @ layer.w_o.weight[:, part].T
     return total
+
+
+def by_entries(block, attend, q, k, v):
+    """Each query among the last eight, itself, and a weighted sum of each block that is over."""
+    outputs = []
+    for i in range(q.shape[1]):
+        near = slice(max(0, i - 8), i + 1)
+        keys, values = [k[:, near]], [v[:, near]]
+        for end in range(block, i + 2, block):
+            tokens = slice(end - block, end)
+            gates = k[:, tokens] @ attend.w_gate.weight.T + attend.place
+            share = gates.exp() / gates.exp().sum(1, keepdim=True)
+            keys.append((share * k[:, tokens]).sum(1, keepdim=True))
+            values.append((share * v[:, tokens]).sum(1, keepdim=True))
+        scores = torch.cat(keys, 1) @ q[:, i, :, None] / math.sqrt(q.shape[-1])
+        outputs.append((scores.softmax(1) * torch.cat(values, 1)).sum(1))
+    return torch.stack(outputs, 1)
 
 
 def by_steps(name, layer, head, x, q, k, v):
