@@ -1,4 +1,4 @@
-"""The end of Part III: six questions, and the mechanism that each answer leads to."""
+"""The end of Part III: seven questions, and the mechanism that each answer leads to."""
 
 from numbers import Real
 from typing import NamedTuple
@@ -22,6 +22,16 @@ class Question(NamedTuple):
 
 QUESTIONS = (
     Question(
+        ("Must the model stay", "as it was trained?"),
+        ("prefixes, few bits, guesses;", "or a window with sinks"),
+        (14, 17),
+    ),
+    Question(
+        ("Can it be trained on,", "but not from the start?"),
+        ("few KV heads from a mean,", "an indexer, new positions"),
+        (15, 19),
+    ),
+    Question(
         ("Does the text", "never end?"),
         ("a window with sinks, the", "delta rule, or both in turn"),
         (17, 18),
@@ -37,11 +47,6 @@ QUESTIONS = (
         (14, 15),
     ),
     Question(
-        ("Must the model stay", "as it was trained?"),
-        ("fewer bits, fewer texts,", "or a window, which forgets"),
-        (14, 17),
-    ),
-    Question(
         ("Is a look-up in a few", "of the layers enough?"),
         ("windows or states, softmax", "over all in those few"),
         (17, 18),
@@ -52,7 +57,7 @@ QUESTIONS = (
         (14, 15),
     ),
 )
-LAST = Question((), ("the same, and a learned", "choice of what is read"), (19,))
+LAST = Question((), ("one entry for several tokens,", "or a learned choice of keys"), (19,))
 HIGH = 46  # of a box
 
 
