@@ -28,8 +28,8 @@ QUESTIONS = (
     ),
     Question(
         ("Can it be trained on,", "but not from the start?"),
-        ("few KV heads from a mean,", "an indexer, new positions"),
-        (15, 19),
+        ("new positions, few KV heads", "from a mean, an indexer"),
+        (10, 15, 19),
     ),
     Question(
         ("Does the text", "never end?"),
