@@ -185,10 +185,11 @@ def compressed(
     """`compressed_attention`: O(n · (n / block + window) · d_model), or with top_k in place of
     n / block.
 
-    Counted are the entries of all full blocks, whether they are over at the query or not, or the
-    top_k that were chosen; what chooses them is not. Kept are the entries, a window, and the tokens
-    of a block that is not full. The path is 1, as for dense attention, and depends on the data with
-    top_k. The gates are counted as a square matrix for each head.
+    Counted are the products with the entries of all full blocks, whether they are over at the query
+    or not, or with the top_k that were chosen, and the gates' square matrix, which all heads share.
+    What chooses, and the two sums that make an entry, are not. Kept are the entries, a window, and
+    the tokens of a block that is not full. The path is 1, as for dense attention; it depends on the
+    data with top_k, and a window of fewer than block - 1 tokens has gaps: then it is None.
 
     Source:
         DeepSeek-AI 2026 (DeepSeek-V4), §2.3.
@@ -207,9 +208,8 @@ def compressed(
         require_size("top_k", top_k)
     entries = n // block
     seen = entries if top_k is None else min(top_k, entries)
-    cost = of_pairs(
-        n * (min(window + 1, n) + seen), n, d_model, n_heads, path=1 if top_k is None else None
-    )
+    path = 1 if top_k is None and window >= block - 1 else None
+    cost = of_pairs(n * (min(window + 1, n) + seen), n, d_model, n_heads, path)
     d_key = d_model // n_heads
     return replace(
         cost,

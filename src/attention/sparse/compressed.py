@@ -7,8 +7,10 @@ last of them is past. So the model can write, and its cache has n / block entrie
 DeepSeek-V4 stacks two kinds of this. With blocks of 128 tokens every query sees all entries
 (heavily compressed attention). With blocks of 4 an indexer chooses the best entries for each query
 (compressed sparse attention); there an entry mixes its own four tokens and the four before. In both
-the keys are the values, one head of them serves all heads of queries, and each head has a learned
-sink. None of these three, nor the overlap, is done here.
+the keys are the values, one head of them serves all heads of queries, the window has projections of
+its own, queries and entries are normalised and partly turned by position, and each head has a
+learned sink. None of these, nor the overlap, is done here. That the last token of a block sees its
+entry is the rule of the released code.
 """
 
 import torch
@@ -65,12 +67,15 @@ def compressed_attention(
         key: (batch, heads, seq, d_key).
         value: (batch, heads, seq, d_value).
         gate: (batch, heads, seq, d_gate); d_gate is 1, or d_key where that is d_value.
-        mask: which keys are no padding, (batch, 1, 1, seq) as `padding_mask` makes it.
+        mask: which keys are no padding, (batch, 1, 1, seq) as `padding_mask` makes it. Padding on
+            the left moves the blocks: by a multiple of `block` it changes nothing.
         block: how many tokens an entry stands for. Tokens behind the last full block have none.
-        window: how many tokens before it a query sees as they are, besides itself.
+        window: how many tokens before it a query sees as they are, besides itself. With fewer than
+            block - 1 a token can have left the window before its block is over, and is then hidden
+            from every query until it is.
         selected: (batch, heads, seq, n_selected), the blocks whose entries a query sees, as for
-            `selected_attention`; those that are not over at the query are hidden. All, unless
-            given.
+            `selected_attention`; those that are not over at the query are hidden, and one that is
+            listed twice counts twice. All, unless given.
 
     Returns:
         The output, (batch, heads, seq, d_value).
@@ -89,7 +94,7 @@ def compressed_attention(
         from it.
 
     Source:
-        DeepSeek-AI 2026 (DeepSeek-V4), §2.3.1 and §2.3.2.
+        DeepSeek-AI 2026 (DeepSeek-V4), §2.3.1 to §2.3.3.
 
     Example:
         >>> import torch
@@ -126,6 +131,7 @@ def attend_compressed(
 ) -> Float[Tensor, "batch heads seq d_value"]:
     """`compressed_attention` without its argument checks."""
     batch, heads, seq, d_key = query.shape
+    window, block = min(window, max(seq, 1)), min(block, seq + 1)  # more of either changes nothing
     kept = torch.ones(1, 1, seq, 1, dtype=torch.bool, device=key.device)
     if mask is not None:
         kept = mask.expand(*(1,) * (4 - mask.ndim), *mask.shape[:-1], seq).mT
@@ -236,7 +242,7 @@ class CompressedAttention(nn.Module):
 
         Args:
             q: (batch, heads, seq, d_key).
-            k: (batch, kv_heads, seq, d_key), compressed, then copied for each head of queries.
+            k: (batch, kv_heads, seq, d_key), copied for each head of queries, then compressed.
             v: (batch, kv_heads, seq, d_key).
             mask: which keys are no padding, (batch, 1, 1, seq), as for `compressed_attention`.
             causal: changes nothing: the future is hidden.

@@ -307,10 +307,10 @@ class LightningIndexer(nn.Module):
     heads by numbers of its own. ReLU is quick, and the scores are no weights yet: only their order
     counts for the choice.
 
-    DeepSeek-V3.2 has 64 index heads of 128 numbers. It makes its queries from attention's
-    compressed query, computes in 8 bits, normalises the keys, turns a part of queries and keys by
-    position (rotary) and all of them by a Hadamard matrix, and scales the weights. None of these is
-    done here.
+    DeepSeek-V3.2, as released, has 64 index heads of 128 numbers. It makes its queries from
+    attention's compressed query, computes in 8 bits, normalises the keys, turns a part of queries
+    and keys by position (rotary) and all of them by a Hadamard matrix, and scales the weights. None
+    of these is done here.
 
     Args:
         d_model: the width of what comes in.

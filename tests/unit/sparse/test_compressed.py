@@ -132,6 +132,15 @@ def test_holds_no_scores_of_all_pairs():
     assert largest.numel < 2 * 2048 * 2048 / 4
 
 
+def test_a_window_or_a_block_beyond_the_text_costs_no_more_than_the_text():
+    inputs = qkv(20, seed=0)
+    gate = torch.zeros(2, 2, 20, 1, dtype=torch.float64)
+    with LargestTensor() as largest:
+        output = compressed_attention(*inputs, gate, block=10**7, window=10**5)
+    assert_close(output, fused_attention(*inputs, causal=True))
+    assert largest.numel < 20_000
+
+
 X = torch.zeros(2, 3, 7, 4)
 GATE = torch.zeros(2, 3, 7, 1)
 SIZES = {"block": 2, "window": 1}
