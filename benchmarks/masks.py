@@ -1,7 +1,7 @@
 """One causal window, asked for in five ways: `python -m benchmarks.masks [--store]`.
 
-A mask on torch's kernel, blocks in a Python loop, as they are and compiled, and FlexAttention, as it
-is and compiled. All give one output, which is compared first.
+A mask on torch's kernel; blocks in a Python loop, as they are and compiled; FlexAttention, as it is
+and compiled. All give one output, which is compared first.
 """
 
 import argparse
