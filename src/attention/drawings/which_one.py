@@ -33,7 +33,7 @@ QUESTIONS = (
     ),
     Question(
         ("Does the text", "never end?"),
-        ("a window with sinks, the", "delta rule, or both in turn"),
+        ("a window, the delta rule,", "or both in turn"),
         (17, 18),
     ),
     Question(
