@@ -77,3 +77,9 @@ def with_causal(
     """The causal mask of these queries and keys, and what `mask` hides besides."""
     past = past_keys(query.shape[-2], key.shape[-2], query.device)
     return past if mask is None else past & mask
+
+
+def kept_keys(key: Tensor, mask: Tensor | None) -> Tensor:
+    """Return which keys are no padding, (…, key, 1): one boolean for each row of key."""
+    kept = torch.ones(1, 1, 1, key.shape[-2], dtype=torch.bool, device=key.device)
+    return (kept if mask is None else kept & mask).transpose(-2, -1)

@@ -38,7 +38,7 @@ from attention.arguments import (
     require_vectors,
 )
 from attention.heads import merge, split
-from attention.linear.feature_maps import kept_keys
+from attention.masks import kept_keys
 from attention.precision import to_float32
 
 CHUNK = 64  # tokens that are taken at once

@@ -17,6 +17,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attention.arguments import require_finite, require_heads, require_padding_mask, require_size
+from attention.masks import kept_keys
 from attention.precision import summed_in_float32
 
 CHUNK = 128  # tokens whose features are held at a time; they stay in the processor's cache
@@ -115,12 +116,6 @@ def kernel_attention(
     return attend_through_features(
         query, key, value, mask, feature_map=feature_map, causal=causal, chunk=chunk, least=least
     )
-
-
-def kept_keys(key: Tensor, mask: Tensor | None) -> Tensor:
-    """Return which keys are no padding, (…, key, 1): one boolean for each row of key."""
-    kept = torch.ones(1, 1, 1, key.shape[-2], dtype=torch.bool, device=key.device)
-    return (kept if mask is None else kept & mask).transpose(-2, -1)
 
 
 @summed_in_float32

@@ -21,10 +21,10 @@ from attention.heads import for_each_head
 from attention.linear.feature_maps import (
     CHUNK,
     attend_through_features,
-    kept_keys,
     require_feature_map_inputs,
     require_hideable,
 )
+from attention.masks import kept_keys
 from attention.precision import summed_in_float32
 
 

@@ -26,6 +26,7 @@ from attention.arguments import (
 )
 from attention.dot_product import masked_softmax, scaled_scores
 from attention.heads import for_each_head
+from attention.masks import kept_keys
 from attention.sparse.blocks import how_many_at_once, require_self_attention
 from attention.sparse.selection import require_selected
 
@@ -132,9 +133,8 @@ def attend_compressed(
     """`compressed_attention` without its argument checks."""
     batch, heads, seq, d_key = query.shape
     window, block = min(window, max(seq, 1)), min(block, seq + 1)  # more of either changes nothing
-    kept = torch.ones(1, 1, seq, 1, dtype=torch.bool, device=key.device)
+    kept = kept_keys(key, mask)
     if mask is not None:
-        kept = mask.expand(*(1,) * (4 - mask.ndim), *mask.shape[:-1], seq).mT
         key, value = torch.where(kept, key, 0), torch.where(kept, value, 0)
         gate = gate.masked_fill(~kept, torch.finfo(gate.dtype).min)
 
@@ -162,8 +162,8 @@ def attend_compressed(
         n_far = selected.shape[-1]
         selected = in_blocks(selected.expand(batch, heads, seq, n_far), window)
         kept_entries = kept_entries.expand(batch, heads, -1, 1)
-        each = torch.arange(batch * heads, device=key.device).view(batch, heads, 1, 1, 1)
-        b, h = each // heads, each % heads
+        b = torch.arange(batch, device=key.device).view(-1, 1, 1, 1, 1)
+        h = torch.arange(heads, device=key.device).view(-1, 1, 1, 1)
 
     gathered = 0 if selected is None else n_far * (d_key + value.shape[-1])
     numbers = batch * heads * window * (2 * window + n_far + gathered)

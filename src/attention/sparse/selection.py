@@ -35,6 +35,7 @@ from attention.arguments import (
 )
 from attention.dot_product import attend_fused
 from attention.heads import merge, split
+from attention.masks import kept_keys
 from attention.sparse.blocks import (
     how_many_at_once,
     require_self_attention,
@@ -256,8 +257,7 @@ def best_blocks(
 ) -> Int[Tensor, "batch heads seq n_selected"]:
     """Each query's own block and those whose mean key has the largest product with it."""
     seq = key.shape[2]
-    kept = key.new_ones(1, 1, seq, 1) if mask is None else mask.mT.to(key.dtype)
-    kept = kept.expand(*(1,) * (4 - kept.ndim), *kept.shape[:-2], seq, 1)
+    kept = kept_keys(key, mask).to(key.dtype)
 
     def sums(x: Tensor) -> Tensor:  # over each block; the last one may have fewer keys
         return F.pad(x, (0, 0, 0, -seq % block)).unflatten(2, (-1, block)).sum(3)
