@@ -39,8 +39,13 @@ OF_THIS_MACHINE = re.compile(
 
 
 def chapters() -> list[Path]:
-    """The notebooks of the book, in reading order after the landing page."""
-    return sorted(BOOK.glob("*.ipynb"), key=lambda path: (path.stem != "index", path.stem))
+    """The landing page and the chapters, in reading order."""
+    return [BOOK / "index.ipynb", *sorted(BOOK.glob("[0-9]*.ipynb"))]
+
+
+def notebooks() -> list[Path]:
+    """All of the book that is run: the chapters, then the notebooks of its appendix."""
+    return [*chapters(), *sorted(set(BOOK.glob("*.ipynb")) - set(chapters()))]
 
 
 def fresh_copy(
@@ -157,9 +162,9 @@ def refuse_machine_text(notebook: NotebookNode, name: str) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Refresh the named chapters, or all. A chapter that fails keeps its old outputs."""
+    """Refresh the named notebooks, or all. One that fails keeps its old outputs."""
     failures = 0
-    for path in [Path(argument).resolve() for argument in arguments] or chapters():
+    for path in [Path(argument).resolve() for argument in arguments] or notebooks():
         before = path.read_text("utf-8")
         try:
             after = nbformat.writes(fresh_copy(path)) + "\n"

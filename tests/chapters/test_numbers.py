@@ -33,9 +33,9 @@ from pybtex.database import parse_file
 
 from attention.trained import dates
 from attention.trained.induction.training import SEEDS
-from tools.refresh import chapters
+from tools.refresh import notebooks
 
-PATHS = chapters()
+PATHS = notebooks()
 SOURCES = Path(__file__).with_name("numbers")
 PAPERS = set(parse_file(PATHS[0].parent / "references.bib").entries)
 NUMBER = re.compile(r"(?<![\w.])(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)+|\d+|\.\d+)(?!\d)")

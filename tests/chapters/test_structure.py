@@ -5,12 +5,12 @@ import re
 import nbformat
 import pytest
 
-from tools.refresh import OF_THIS_MACHINE, chapters, normalised
+from tools.refresh import OF_THIS_MACHINE, chapters, normalised, notebooks
 from tools.widget_state import WIDGET_STATE, WIDGET_VIEW, link_ends
 
-PATHS = chapters()
+PATHS = notebooks()
 NAMES = [path.stem for path in PATHS]
-NUMBERED = [path for path in PATHS if path.stem != "index"]
+NUMBERED = chapters()[1:]
 PAGES = sorted(PATHS[0].parent.glob("*.md")) if PATHS else []
 
 BANNED = re.compile(r"\b(simply|just|obviously|of course)\b", re.IGNORECASE)
@@ -66,7 +66,7 @@ def prose(text):
 
 
 def test_the_book_has_its_chapters():
-    numbers = [name.split("-")[0] for name in NAMES]
+    numbers = [path.stem.split("-")[0] for path in chapters()]
     assert numbers == ["index"] + [f"{number:02}" for number in range(1, len(numbers))]
     assert len(numbers) >= 8
 
@@ -107,6 +107,7 @@ def test_a_chapter_has_its_parts(numbered, part):
     assert re.search(PARTS[part], text, re.MULTILINE)
 
 
+@pytest.mark.parametrize("path", chapters(), ids=lambda path: path.stem)
 def test_it_shows_an_explorer(path, chapter):
     shown = [output for _, output in outputs(chapter) if WIDGET_VIEW in output.get("data", {})]
     assert shown

@@ -15,7 +15,7 @@ from urllib.request import urlopen
 import pytest
 import yaml
 
-from tools.refresh import chapters
+from tools.refresh import notebooks
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -121,9 +121,9 @@ def started(process, written, log):
     raise AssertionError(log.read_text())
 
 
-def test_a_link_opens_its_chapter_in_jupyterlab(server):
+def test_a_link_opens_its_notebook_in_jupyterlab(server):
     address, token = server
-    for path in chapters():
+    for path in notebooks():
         urlpath = f"lab/tree/book/{path.name}"  # as in the launch menu
         with urlopen(f"{address}{urlpath}?token={token}") as answer:
             page = answer.read().decode()

@@ -26,7 +26,7 @@ from nbformat import NotebookNode
 from tests.chapters.comparing import differences
 from tests.chapters.limits import Taken, opens_a_model
 from tools.published_notebook import published_notebook
-from tools.refresh import chapters, fresh_copy
+from tools.refresh import chapters, fresh_copy, notebooks
 from tools.repository import Repository
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -227,8 +227,8 @@ def test_a_chapter_runs_from_the_published_notebook_alone(place, record_property
 
 
 @pytest.mark.one_in(12)
-@pytest.mark.parametrize("path", [p for p in chapters() if p != ALONE], ids=lambda path: path.stem)
-def test_every_other_chapter_needs_no_more_than_its_setup_cell_brings(
+@pytest.mark.parametrize("path", [p for p in notebooks() if p != ALONE], ids=lambda path: path.stem)
+def test_every_other_notebook_needs_no_more_than_its_setup_cell_brings(
     path, used_place, record_property
 ):
     """That cell is the one of the chapter that is run alone, so it would bring the same again."""
