@@ -27,6 +27,7 @@ class CacheSizes(NamedTuple):
         d_latent: the width of the latent row.
         d_rotary: the width of the rotary key that stands beside the latent row.
         window: how many tokens are kept at most, where each sees a window of the past alone.
+        beside: the model's layers of another kind, where it has two.
     """
 
     layers: int
@@ -37,11 +38,21 @@ class CacheSizes(NamedTuple):
     d_latent: int = 0
     d_rotary: int = 0
     window: int | None = None
+    beside: "CacheSizes | None" = None
 
     @property
     def numbers(self) -> int:
         """How many numbers one layer keeps for one token."""
         return 2 * self.n_kv_heads * self.d_key + self.d_latent + self.d_rotary
+
+    @property
+    def kinds(self) -> tuple["CacheSizes", ...]:
+        """The model's kinds of layers, each with its own sizes."""
+        return (self, *(self.beside.kinds if self.beside else ()))
+
+    def kept(self, length: int) -> int:
+        """Of how many tokens of a text a layer keeps something."""
+        return length if self.window is None else min(length, self.window)
 
 
 MODELS = {
@@ -109,6 +120,37 @@ MODELS = {
         d_latent=512,
         d_rotary=64,
     ),
+    "Qwen3 32B": CacheSizes(
+        layers=64,
+        n_heads=64,
+        n_kv_heads=8,
+        d_key=128,
+        source="Yang et al. 2025 (Qwen3), table 1; huggingface.co/Qwen/Qwen3-32B, config.json",
+    ),
+    "MiniMax-M2": CacheSizes(
+        layers=62,
+        n_heads=48,
+        n_kv_heads=8,
+        d_key=128,
+        source="MiniMax 2026 (MiniMax-M2); huggingface.co/MiniMaxAI/MiniMax-M2, config.json",
+    ),
+    # Its layers over all tokens make a value of the key's projection, before the key's norm and
+    # turn. Programs keep both, so both are counted.
+    "Gemma 4 31B": CacheSizes(
+        layers=10,
+        n_heads=32,
+        n_kv_heads=4,
+        d_key=512,
+        source="Gemma Team 2026; huggingface.co/google/gemma-4-31B-it, config.json",
+        beside=CacheSizes(
+            layers=50,
+            n_heads=32,
+            n_kv_heads=16,
+            d_key=256,
+            source="Gemma Team 2026; huggingface.co/google/gemma-4-31B-it, config.json",
+            window=1024,
+        ),
+    ),
 }
 
 
@@ -122,7 +164,7 @@ def cache_bytes(model: CacheSizes, length: int = 1, *, bytes_per_number: int = 2
         bytes_per_number: 2 for float16 and bfloat16.
 
     Returns:
-        layers · numbers · length · bytes_per_number.
+        layers · numbers · length · bytes_per_number, added up over the kinds of layers.
 
     Raises:
         ValueError, TypeError: for a length or bytes_per_number that is no whole number above 0.
@@ -143,10 +185,16 @@ def cache_bytes(model: CacheSizes, length: int = 1, *, bytes_per_number: int = 2
         Mistral 7B  128.0 KiB per token
         Llama 3 8B  128.0 KiB per token
         DeepSeek-V2  67.5 KiB per token
+        Qwen3 32B   256.0 KiB per token
+        MiniMax-M2  248.0 KiB per token
+        Gemma 4 31B 880.0 KiB per token
         >>> cache_bytes(MODELS["Llama 2 7B"], 4096) / 2**30  # GiB
         2.0
+        >>> model = MODELS["Gemma 4 31B"]  # beyond its window ten of the sixty layers grow
+        >>> (cache_bytes(model, 1025) - cache_bytes(model, 1024)) / 2**10
+        80.0
     """
     require_size("length", length)
     require_size("bytes_per_number", bytes_per_number)
-    kept = length if model.window is None else min(length, model.window)
-    return model.layers * model.numbers * kept * bytes_per_number
+    numbers = sum(kind.layers * kind.numbers * kind.kept(length) for kind in model.kinds)
+    return numbers * bytes_per_number

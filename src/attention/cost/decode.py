@@ -83,10 +83,11 @@ def decode_step_cost(
     """
     require_size("queries", queries)
     read = cache_bytes(model, length, bytes_per_number=bytes_per_number)
-    kept = length if model.window is None else min(length, model.window)
-    score = model.d_latent + model.d_rotary if model.d_latent else model.d_key
-    weighted_sum = model.d_latent or model.d_key
-    flops = 2 * queries * model.layers * kept * model.n_heads * (score + weighted_sum)
+    flops = 0
+    for kind in model.kinds:
+        score = kind.d_latent + kind.d_rotary if kind.d_latent else kind.d_key
+        products = kind.n_heads * (score + (kind.d_latent or kind.d_key))
+        flops += 2 * queries * kind.layers * kind.kept(length) * products
     return Work(flops, read)
 
 

@@ -27,11 +27,14 @@ D_MODEL = {
 def test_the_bytes_are_those_of_the_books_caches(name):
     """Made on the meta device, which takes no memory."""
     model, half = MODELS[name], {"dtype": torch.float16, "device": "meta"}
-    if model.d_latent:
-        cache = LatentCache(1, 1000, model.d_latent + model.d_rotary, **half)
-    else:
-        cache = KeyValueCache(1, model.n_kv_heads, 1000, model.d_key, **half)
-    assert cache_bytes(model, 1000) == model.layers * cache.nbytes
+    taken = 0
+    for kind in model.kinds:
+        if kind.d_latent:
+            cache = LatentCache(1, 1000, kind.d_latent + kind.d_rotary, **half)
+        else:
+            cache = KeyValueCache(1, kind.n_kv_heads, 1000, kind.d_key, **half)
+        taken += kind.layers * cache.nbytes
+    assert cache_bytes(model, 1000) == taken
     assert cache_bytes(model) * 1000 == cache_bytes(model, 1000)
     assert cache_bytes(model, 1000, bytes_per_number=1) * 2 == cache_bytes(model, 1000)
 
@@ -67,9 +70,21 @@ def test_a_window_keeps_no_more():
     assert cache_bytes(model, 4096) == cache_bytes(model, 4097) == 4096 * cache_bytes(model)
 
 
+def test_of_two_kinds_of_layers_each_keeps_its_own():
+    model = MODELS["Gemma 4 31B"]
+    windows = model.beside
+    assert sum(kind.layers for kind in model.kinds) == 60
+    for n in (1, 1024, 1025, 100_000):
+        whole = model._replace(beside=None)
+        assert cache_bytes(model, n) == cache_bytes(whole, n) + cache_bytes(windows, n)
+        assert decode_step_cost(model, n).flops == sum(
+            decode_step_cost(kind, n).flops for kind in (whole, windows)
+        )
+
+
 def test_every_row_says_where_it_was_read():
     """A paper, and the file that the model is published with."""
-    for model in MODELS.values():
+    for model in (kind for each in MODELS.values() for kind in each.kinds):
         assert re.search(
             r" 20\d\d.*; (github\.com|huggingface\.co)/\S+, \S+\.(json|py)$", model.source
         )
