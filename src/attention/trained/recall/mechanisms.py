@@ -86,6 +86,17 @@ def random_features() -> MultiHeadAttention:
     return multi_head(mechanism)
 
 
+def keys_for_values() -> MultiHeadAttention:
+    """One projection for keys and values: what is summed are the keys."""
+
+    def one_row(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
+        return fused_attention(query, key, key, mask, causal=True)
+
+    attention = multi_head(one_row, 36)
+    attention.w_v = nn.Identity()
+    return attention
+
+
 class Contender(NamedTuple):
     """How a model with the mechanism is made, and how many numbers it caches of n pairs."""
 
@@ -150,6 +161,10 @@ MECHANISMS = {
     "grouped-query, 1 key head": Contender(
         lambda: RecallModel(MultiHeadAttention(36, N_HEADS, n_kv_heads=1, bias=False), causal=True),
         lambda n: dense.grouped_query(n, 36, N_HEADS, 1).cache,
+    ),
+    "keys for values": Contender(
+        lambda: RecallModel(keys_for_values()),
+        lambda n: n * 36,
     ),
     "latent, 8 numbers": Contender(
         lambda: RecallModel(LatentAttention(36, N_HEADS, 8, bias=False), causal=True),

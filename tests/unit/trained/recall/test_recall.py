@@ -46,7 +46,7 @@ SEES = {
     "window 12, 4 sinks": lambda i, j: i - j <= 12 or j < 4,
     "strided 8": lambda i, j: i - j <= 8 or (i - j) % 8 == 0,
 }
-ALL_PAIRS = ("softmax", "grouped-query, 1 key head", "latent, 8 numbers")
+ALL_PAIRS = ("softmax", "grouped-query, 1 key head", "keys for values", "latent, 8 numbers")
 DECAYS = {"decay": (31 / 32, 63 / 64), "fast decay": (7 / 8, 15 / 16)}
 
 
@@ -111,6 +111,8 @@ def by_formula(name, layer, x):
         q = x @ layer.w_q.weight[part].T
         if name.startswith("grouped"):
             k, v = x @ layer.w_k.weight.T, x @ layer.w_v.weight.T
+        elif name == "keys for values":
+            k = v = x @ layer.w_k.weight[part].T
         elif name.startswith("latent"):
             latent = x @ layer.w_down.weight.T
             k, v = latent @ layer.w_k.weight[part].T, latent @ layer.w_v.weight[part].T
@@ -225,6 +227,7 @@ def test_the_cache_size_is_that_of_a_cache_or_a_state():
     assert cache_size("softmax", LONGEST) == KeyValueCache(1, 2, LONGEST, 16).nbytes // 4
     grouped = MultiHeadAttention(36, 2, n_kv_heads=1)
     assert cache_size("grouped-query, 1 key head", LONGEST) == held(grouped)
+    assert 2 * cache_size("keys for values", LONGEST) == held(MultiHeadAttention(36, 2))
     assert cache_size("latent, 8 numbers", LONGEST) == held(LatentAttention(36, 2, 8))
     token = torch.ones(1, 2, 1, 16)
     assert cache_size("linear", LONGEST) == linear_attention_step(token, token, token)[1].numel()
