@@ -86,7 +86,7 @@ def test_the_marks_of_the_claims_are_the_verdicts_of_their_table():
     ]
     [table] = [each for each in printed if each.lstrip().startswith("claim")]
     rows = [line for line in table.splitlines() if line[:1].isdigit()]
-    stands = [re.search(r"[<>=≥] [\d.]+ +[\d.]+(\*?)", row)[1] for row in rows]
+    stands = [re.search(r"[<>=≥] [\d.]+ +-?[\d.]+(\*?)", row)[1] for row in rows]
     assert told == [
         "true" if star else "with a condition" if row.endswith("*") else "false"
         for row, star in zip(rows, stands, strict=True)
