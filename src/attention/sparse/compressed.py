@@ -172,24 +172,25 @@ def attend_compressed(
     for start in range(0, len(now), at_once):
         few = slice(start, start + at_once)
         asks = queries[:, :, few]
-        near = scaled_scores(asks, near_keys[:, :, few])
-        if selected is None:
-            far = scaled_scores(asks.flatten(2, 3), entry_keys).view(*asks.shape[:-1], n_far)
+        if selected is None:  # (batch, heads, groups, asks, d_key): one group, which sees them all
+            groups = asks.flatten(2, 3)[:, :, None]
+            far_keys, far_values = entry_keys[:, :, None], entry_values[:, :, None]
             seen_far = kept_entries.mT[:, :, None] & (ends <= now[few] + 1)
-        else:
+        else:  # each query is a group, and sees its own
+            groups = asks.flatten(2, 3)[..., None, :]
             chosen = selected[:, :, few]
-            far = scaled_scores(asks[..., None, :], entry_keys[b, h, chosen]).squeeze(-2)
+            far_keys, far_values = (
+                x[b, h, chosen].flatten(2, 3) for x in (entry_keys, entry_values)
+            )
             seen_far = kept_entries[b, h, chosen].squeeze(-1) & (ends[chosen] <= now[few] + 1)
+        near = scaled_scores(asks, near_keys[:, :, few])
+        of_groups = scaled_scores(groups, far_keys)
+        far = of_groups.view(*asks.shape[:-1], n_far)
         seen = [each.expand_as(x) for each, x in ((kept_near[:, :, few], near), (seen_far, far))]
         weights = masked_softmax(torch.cat((near, far), -1), torch.cat(seen, -1)).to(value.dtype)
         to_near, to_far = weights.split((2 * window, n_far), dim=-1)
-        if selected is None:
-            of_entries = to_far.flatten(2, 3) @ entry_values
-        else:
-            of_entries = (
-                (to_far[..., None, :] @ entry_values[b, h, chosen]).squeeze(-2).flatten(2, 3)
-            )
-        outputs.append((to_near @ near_values[:, :, few]).flatten(2, 3) + of_entries)
+        of_entries = to_far.reshape(of_groups.shape) @ far_values
+        outputs.append((to_near @ near_values[:, :, few]).flatten(2, 3) + of_entries.flatten(2, 3))
     return torch.cat(outputs, dim=2)[:, :, :seq]
 
 
