@@ -4,7 +4,7 @@
 or all; `make train` trains all of them among the others.
 
 `python -m attention.trained.recall --fair [--processes 16] [--to PATH]` makes the fair comparison,
-about 90 minutes of one processor's time; what the file holds already is not trained again.
+about two hours of one processor's time; what the file holds already is not trained again.
 """
 
 import argparse

@@ -6,16 +6,17 @@ the two standard deviations).** It is judged in each setting by itself.
 
 What is trained: two layers of each mechanism with a pair as one token, as in the other table of
 recall; the same with key and value as two tokens, the form in which the task was published, where a
-short convolution in every layer can join them; and four layers half as wide, of which none, one,
-two or all attend with softmax and the others are the gated delta rule.
+short convolution in every layer can join them; the same with a pair as one token, where every key
+is written twice; and four layers half as wide, of which none, one, two or all attend with softmax
+and the others are the gated delta rule.
 
 Each is trained at three learning rates with two seeds, at a fourth where the best of the three is
 at their end, and measured on sequences of a draw of their own. At the rate that did best there, on
 average over seeds and numbers of pairs, five other seeds are trained, and measured on the sequences
 of `new_pairs`. No model and no sequence has a part in both.
 
-`python -m attention.trained.recall --fair --processes 16` trains them all, best part of two hours
-of one processor's time. What is measured is written after every model, so that a run that was cut
+`python -m attention.trained.recall --fair --processes 16` trains them all, about two hours of one
+processor's time. What is measured is written after every model, so that a run that was cut
 short goes on where it stopped.
 """
 
@@ -55,12 +56,14 @@ class Setting(NamedTuple):
         d_model: the width of a row, of 2 heads.
         convolution: whether every layer has a short convolution.
         apart: whether a key and its value are two tokens.
+        rewritten: whether each key is written twice.
     """
 
     layers: tuple[str, ...]
     d_model: int = D_MODEL
     convolution: bool = False
     apart: bool = False
+    rewritten: bool = False
 
 
 HYBRIDS = {  # by how many of four layers attend with softmax
@@ -73,6 +76,7 @@ GROUPS = {  # trained in this order, so that a run that is cut short lacks the l
     "one token": [Setting((name,) * 2) for name in LAYERS],
     "hybrids": [Setting(layers, d_model=D_MODEL // 2) for layers in HYBRIDS.values()],
     "two tokens": [Setting((name,) * 2, convolution=True, apart=True) for name in LAYERS],
+    "written twice": [Setting((name,) * 2, rewritten=True) for name in LAYERS],
 }
 
 Job = tuple[Setting, float, int]  # a learning rate and a seed
@@ -94,18 +98,18 @@ class Run(NamedTuple):
     accuracy: dict[int, float]
 
 
-def search_pairs(n_pairs: int) -> Pairs:
+def search_pairs(n_pairs: int, *, rewritten: bool = False) -> Pairs:
     """The sequences that a rate is chosen by: another draw than `new_pairs`."""
     generator = torch.Generator().manual_seed(2 * 10**6 + n_pairs)
-    return draw_pairs(SEARCH_COUNT, n_pairs, 1, generator)
+    return draw_pairs(SEARCH_COUNT, n_pairs, 1, generator, rewritten=rewritten)
 
 
 def train_fair(setting: Setting, rate: float, seed: int, *, steps: int = STEPS) -> RecallModel:
     """Train one model of the comparison."""
     kind = TokensApart if setting.apart else RecallModel
-    layers, d_model, convolution, _ = setting
+    layers, d_model, convolution, _, rewritten = setting
     model = build(lambda: kind(Stack(layers, d_model=d_model, convolution=convolution)), seed)
-    batches = losses(model, seed, batch=BATCH, questions=QUESTIONS)
+    batches = losses(model, seed, rewritten=rewritten, batch=BATCH, questions=QUESTIONS)
     return fit(model, batches, Recipe(steps, rate, LARGEST_GRADIENT))
 
 
@@ -113,6 +117,7 @@ def train_and_measure(setting: Setting, rate: float, seed: int, steps: int) -> R
     torch.set_num_threads(1)  # the tensors are small
     model = train_fair(setting, rate, seed, steps=steps)
     draw = search_pairs if seed in SEARCH_SEEDS else new_pairs
+    draw = partial(draw, rewritten=setting.rewritten)
     return Run(setting, rate, seed, {n: round(accuracy(model, draw(n)), 4) for n in LENGTHS})
 
 
@@ -202,13 +207,17 @@ def compare(path: Path, *, processes: int = 1, steps: int = STEPS) -> None:
 
 
 def write_runs(path: Path, runs: list[Run], steps: int) -> None:
-    """Write runs as JSON, one a line; the file is whole at any time."""
+    """Write runs as JSON, one a line; the file is whole at any time.
+
+    It names every version of torch that wrote to it.
+    """
     compact = partial(json.dumps, separators=(",", ":"))
     lines = [
         compact({**setting._asdict(), "rate": rate, "seed": seed, "accuracy": shares})
         for setting, rate, seed, shares in sorted(runs, key=lambda run: run[:3])
     ]
-    told = compact({"steps": steps, "torch": torch.__version__})
+    before = json.loads(path.read_text("utf-8"))["recipe"]["torch"] if path.exists() else []
+    told = compact({"steps": steps, "torch": sorted({*before, str(torch.__version__)})})
     beside = path.with_suffix(".part")
     beside.write_text(f'{{"recipe": {told},\n"runs": [\n' + ",\n".join(lines) + "\n]}\n", "utf-8")
     os.replace(beside, path)

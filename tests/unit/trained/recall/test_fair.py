@@ -1,9 +1,11 @@
 """The fair comparison: which models are trained, in which order, and what they came to."""
 
+import json
+
 import pytest
 import torch
 
-from attention.trained.recall import LENGTHS, fair, new_pairs
+from attention.trained.recall import LENGTHS, data, fair, new_pairs, training
 from attention.trained.recall.fair import GROUPS, RATES, SEARCH_SEEDS, SEEDS, Run, Setting
 from attention.trained.recall.stack import TokensApart
 
@@ -43,9 +45,12 @@ def test_a_group_is_complete_before_the_next_begins():
     assert groups == sorted(groups)
 
 
-def test_no_sequence_has_a_part_in_search_and_report():
+@pytest.mark.parametrize("rewritten", [False, True])
+def test_no_sequence_has_a_part_in_search_and_report(rewritten):
     for n in (16, 64):  # of 4 keys in a row some come twice by chance
-        searched, reported = fair.search_pairs(n), new_pairs(n)
+        searched, reported = (
+            draw(n, rewritten=rewritten) for draw in (fair.search_pairs, new_pairs)
+        )
         searched, reported = (
             {tuple(row) for row in each.keys.tolist()} for each in (searched, reported)
         )
@@ -58,10 +63,15 @@ def test_what_is_written_is_read(tmp_path):
         Run(Setting(("sum", "softmax"), 16, True, True), 0.003, 1, {4: 0.5, 64: 0.25}),
         Run(Setting(("delta rule",) * 2), 0.01, 100, {4: 1.0, 64: 0.75}),
     ]
+    runs.append(runs[1]._replace(setting=Setting(("delta rule",) * 2, rewritten=True)))
     path = tmp_path / "runs.json"
     fair.write_runs(path, runs, 3)
     assert sorted(fair.read_runs(path)) == sorted(runs)
     assert [each.name for each in tmp_path.iterdir()] == ["runs.json"]
+    path.write_text(path.read_text("utf-8").replace(torch.__version__, "1.0"), "utf-8")
+    fair.write_runs(path, runs, 3)
+    recipe = json.loads(path.read_text("utf-8"))["recipe"]
+    assert recipe == {"steps": 3, "torch": ["1.0", torch.__version__]}
 
 
 def test_a_model_is_made_as_its_setting_says():
@@ -76,6 +86,24 @@ def test_a_model_is_made_as_its_setting_says():
     other = fair.train_fair(setting, 0.01, 1, steps=1)
     assert torch.equal(model.key.weight, again.key.weight)
     assert not torch.equal(model.key.weight, other.key.weight)
+
+
+@pytest.mark.parametrize("seed", [SEARCH_SEEDS[0], SEEDS[0]])
+def test_a_model_of_keys_written_twice_is_trained_and_measured_on_them(monkeypatch, seed):
+    drawn = []
+
+    def draw_pairs(*arguments, rewritten=False):
+        drawn.append(rewritten)
+        return data.draw_pairs(*arguments, rewritten=rewritten)
+
+    monkeypatch.setattr(training, "draw_pairs", draw_pairs)
+    monkeypatch.setattr(fair, "draw_pairs", draw_pairs)
+    monkeypatch.setattr(fair, "new_pairs", lambda n, rewritten: draw(n, rewritten=rewritten))
+    draw = fair.search_pairs
+    for rewritten in (False, True):
+        fair.train_and_measure(Setting(("sum",), rewritten=rewritten), 0.01, seed, 1)
+        assert drawn == [rewritten] * (1 + len(LENGTHS))
+        drawn.clear()
 
 
 STORED = fair.read_runs(fair.STORED)
@@ -106,7 +134,7 @@ def at_64(group):
 
 
 def test_what_the_comparison_says_of_its_criterion():
-    joined, apart = at_64("one token"), at_64("two tokens")
+    joined, apart, twice = (at_64(group) for group in ("one token", "two tokens", "written twice"))
     spread = {name: torch.tensor(seeds).std() for name, seeds in apart.items()}
     gap = mean(apart["delta rule"]) - mean(apart["sum"])
     assert gap > max(spread["delta rule"], spread["sum"]), "holds against a sum in two tokens"
@@ -117,6 +145,10 @@ def test_what_the_comparison_says_of_its_criterion():
     assert min(apart["delta rule"]) < min(apart["sum"]) + 0.1, "one seed of the rule fell behind"
     assert sum(share > 0.87 for share in apart["delta rule"]) == 4
     assert mean(joined["softmax"]) > 0.99
+    gap = mean(twice["delta rule"]) - mean(twice["sum"])
+    assert gap > torch.tensor(twice["delta rule"]).std(), "written twice, it holds against a sum"
+    assert mean(twice["linear"]) > mean(twice["delta rule"]), "but not against linear attention"
+    assert min(twice["softmax"]) > 0.99, "a second layer knows which came later"
 
 
 def test_one_layer_of_softmax_brings_recall_back():
