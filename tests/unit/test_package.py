@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,19 @@ def test_importing_it_imports_nothing_that_draws_and_no_trained_model():
     assert any(name.startswith("attention.trained") for name in later.split())
     with pytest.raises(AttributeError, match="has no attribute 'running_examples'"):
         attention.running_examples  # noqa: B018
+
+
+def test_the_installed_package_brings_every_file():
+    """Weights, rows of mistakes, views: setuptools packs what pyproject.toml names, and no more."""
+    project = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text("utf-8"))
+    packed = set()
+    for package, patterns in project["tool"]["setuptools"]["package-data"].items():
+        for pattern in patterns:
+            found = set(SOURCE.parent.joinpath(*package.split(".")).glob(pattern))
+            assert found, (package, pattern)
+            packed |= found
+    files = {path for path in SOURCE.rglob("*") if path.is_file() and ".py" not in path.suffix}
+    assert packed == files
 
 
 def lines_of_code(tree):
