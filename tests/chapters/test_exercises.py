@@ -6,6 +6,7 @@ with the solution in the stub's place; neither needs more of the chapter than it
 
 import ast
 import re
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import nbformat
 import pytest
 from nbformat import NotebookNode
 
-from attention.checks.step_matrix import RIGHT_ANGLE, RIGHT_BLOCK
+from attention.checks import step_matrix
 from tools.refresh import chapters
 
 PATHS = [path for path in chapters() if path.stem[:2].isdecimal()]
@@ -135,7 +136,8 @@ def test_with_the_solution_the_check_passes(exercise):
 
 def test_the_messages_about_a_step_call_the_angle_as_its_hints_do():
     [exercise] = [e for e in exercises(PATHS[0]) if "step_matrix" in defined(e.stub.source)]
-    as_code = re.sub(r"(sin|cos) (\w)", r"\1(\2)", RIGHT_BLOCK.strip("`"))
+    rows = tomllib.loads(Path(step_matrix.__file__).with_suffix(".toml").read_text("utf-8"))
+    as_code = re.sub(r"(sin|cos) (\w)", r"\1(\2)", rows["RIGHT_BLOCK"].strip("`"))
     assert as_code in exercise.hints.source
     angle = re.search(r"sin\((\w)\)", as_code)[1]
-    assert RIGHT_ANGLE.startswith(f"`{angle} = ")
+    assert rows["RIGHT_ANGLE"].startswith(f"`{angle} = ")

@@ -20,11 +20,8 @@ from .inputs import Case, Numbers
 from .result import Result
 from .running import Outcome, about_error, aside, learners_outcome
 
-BANK = Bank()
 LEAST = 0.9  # of a row's weight, on the position before
 LOUD = 1000.0
-RIGHT_BLOCK = "`[[cos a, sin a], [-sin a, cos a]]`"
-RIGHT_ANGLE = "`a = 1 / 10000 ** (column / d_model)` for `column` 0, 2, 4, …"
 
 Pair = tuple[Tensor, Tensor]
 
@@ -51,139 +48,7 @@ def look_back(d_model: int) -> Pair:
     return loud(turned(1 / slowness(d_model)))
 
 
-@BANK.mistake(
-    "Your head looks one position ahead: the hands turn the wrong way.",
-    f"In `x @ w` the row stands on the left, and the block that turns it back is {RIGHT_BLOCK}. "
-    "That is chapter 1's R_-1 transposed, since R multiplies columns. Turn the queries back or the "
-    "keys forward; w_q and w_k swapped do the opposite.",
-)
-def looks_ahead(d_model):
-    return loud(turned(-1 / slowness(d_model)))
-
-
-@BANK.mistake(
-    "Each position looks at itself: either nothing turns, or both matrices turn alike, and then "
-    "the two turns cancel. (An angle in degrees is so small that it hardly turns.)",
-    f"Turn one of the two only, each hand by one step: {RIGHT_BLOCK}, {RIGHT_ANGLE}.",
-)
-def looks_at_itself(d_model):
-    return loud(torch.eye(d_model))
-
-
-@BANK.mistake(
-    "The position before has the most weight in every row, but too little of it: the scores lie "
-    "too close together.",
-    "Multiply w_q or w_k by a number. Ten times as large a query has scores that lie ten times as "
-    "far apart.",
-)
-def not_sharp(d_model):
-    return turned(1 / slowness(d_model)), torch.eye(d_model)
-
-
-@BANK.mistake(
-    "Your head looks two positions back: the queries turn back, the keys turn forward, and the two "
-    "steps add up.",
-    "Turn one of the two only and leave the other the identity, or turn each by half a step.",
-)
-def looks_two_back(d_model):
-    step = 1 / slowness(d_model)
-    return LOUD * turned(step), turned(-step)
-
-
-@BANK.mistake(
-    "Only the fast hand takes part, the first two columns. After 44 steps it has gone round seven "
-    "times and stands nearly where it stood; after 6 steps it has gone round nearly once. So it "
-    "confuses positions that lie 44 or 6 apart.",
-    "The slow hands tell these apart: put a block for every hand on the diagonal, with "
-    "`torch.block_diag`.",
-)
-def one_hand(d_model):
-    w_q = turned(1 / slowness(d_model))
-    w_q[2:] = 0
-    return loud(w_q)
-
-
-@BANK.mistake(
-    "Yours is for a pattern with all sines in the first half of its columns and all cosines in the "
-    "second. The book's has them in turn: sine, cosine, sine, cosine.",
-    f"Give each hand a block of two neighbouring columns: {RIGHT_BLOCK}.",
-)
-def halves(d_model):
-    order = [*range(0, d_model, 2), *range(1, d_model, 2)]
-    place = [order.index(column) for column in range(d_model)]
-    return loud(turned(1 / slowness(d_model))[place][:, place])
-
-
-@BANK.mistake(
-    "All hands turn by the same angle, that of the fast hand. For the second hand that is a walk "
-    "of many positions.",
-    f"Each hand has its own angle for one step: {RIGHT_ANGLE}.",
-)
-def one_speed(d_model):
-    return loud(turned(torch.ones(d_model // 2, dtype=torch.float64)))
-
-
-@BANK.mistake(
-    "The hands become faster from column to column, where they should become slower: the step is "
-    "multiplied by 10000^(2i/d_model).",
-    f"Divide by it: {RIGHT_ANGLE}.",
-)
-def multiplied(d_model):
-    return loud(turned(slowness(d_model)))
-
-
-@BANK.mistake(
-    "Both sines have the same sign, so that the blocks are no rotations: they change the length of "
-    "what they turn.",
-    f"One of the two has a minus: {RIGHT_BLOCK}.",
-)
-def no_minus(d_model):
-    return loud(turned(1 / slowness(d_model), below=1))
-
-
-@BANK.mistake(
-    "This moves each row's numbers to other columns. Positions are rows, and a projection works on "
-    "each row by itself: no matrix on the right can move a number to another row.",
-    f"Change the row into the one that stands a step before it: {RIGHT_BLOCK} for each hand.",
-)
-def columns_moved(d_model):
-    return loud(torch.eye(d_model).roll(1, dims=1))
-
-
-@BANK.mistake(
-    "The turn is right and the sign is not: your factor is negative, so that the position before "
-    "gets the lowest score of all.",
-    "Multiply by a positive number.",
-)
-def negative(d_model):
-    w_q, w_k = look_back(d_model)
-    return -w_q, w_k
-
-
-@BANK.mistake(
-    "All scores are equal, and every position gets the same weight: one of the matrices makes "
-    "nothing but zeros.",
-    f"Fill w_q with the blocks of the hands, {RIGHT_BLOCK}, and let w_k be `torch.eye(d_model)`.",
-)
-def all_alike(d_model):
-    return torch.zeros(d_model, d_model), torch.eye(d_model)
-
-
-@BANK.mistake(
-    "Your matrices have 8 rows and columns for every d_model.",
-    "There are d_model / 2 hands. Use the argument: `torch.arange(0, d_model, 2)`.",
-)
-def always_eight(d_model):
-    return look_back(8)
-
-
-@BANK.mistake(
-    "These are the blocks of the fast hand alone, two by two.",
-    "There are d_model / 2 hands, and each has its block on the diagonal: `torch.block_diag`.",
-)
-def two_by_two(d_model):
-    w_q, w_k = look_back(d_model)
-    return w_q[:2, :2].clone(), w_k[:2, :2].clone()
+BANK = Bank.read(__file__, look_back, globals())
 
 
 @dataclass(frozen=True)
