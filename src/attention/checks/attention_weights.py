@@ -13,7 +13,6 @@ from .examining import Task, examine
 from .inputs import Case, Numbers
 from .result import Result
 
-BANK = Bank()
 # Mistakes of the whole function whose words fit the weights alone.
 OF_THE_WEIGHTS = (
     "not_scaled",
@@ -57,96 +56,13 @@ def weights_alone(known: Mistake) -> Mistake:
     )
 
 
-BANK.extend(weights_alone(known) for known in WHOLE_BANK if known.name in OF_THE_WEIGHTS)
-
-
 def first_row(yours, right, inputs):
     """What the weights of the first query add up to."""
     return f"Your first row sums to {yours[0][0, 0, 0].sum():.2f}."
 
 
-@BANK.mistake(
-    "On four axes `.T` turns all of them around, the batch and the heads too.",
-    "Swap only the last two axes: `key.transpose(-2, -1)`.",
-)
-def all_axes_turned_around(query, key):
-    scores = query @ key.permute(3, 2, 1, 0) / math.sqrt(query.shape[-1])
-    return scores.softmax(dim=-1)
-
-
-@BANK.mistake(
-    "These are the scores, before the softmax.",
-    "Turn each row into weights that are positive and sum to 1: `scores.softmax(dim=-1)`.",
-    first_row,
-)
-def no_softmax(query, key):
-    return scores_of(query, key)
-
-
-@BANK.mistake(
-    "The powers of e are there, and the division by their sum is missing.",
-    "Divide each row by what it adds up to: `powers / powers.sum(dim=-1, keepdim=True)`.",
-    first_row,
-)
-def never_divided_by_the_sum(query, key):
-    scores = scores_of(query, key)
-    return (scores - scores.amax(dim=-1, keepdim=True)).exp()
-
-
-@BANK.mistake(
-    "The scores are divided by their sum, without e to the power of the scores. A score may be "
-    "negative, and so may your weights.",
-    "First `exp`, then the division: `powers / powers.sum(dim=-1, keepdim=True)`.",
-    lambda yours, right, inputs: f"Your smallest weight is {yours[0].min():.2f}.",
-)
-def scores_divided_by_their_sum(query, key):
-    scores = scores_of(query, key)
-    return scores / scores.sum(dim=-1, keepdim=True)
-
-
-@BANK.mistake(
-    "The number that you subtract is the largest score of all heads and queries. In a row far "
-    "below it every power is rounded to 0, and 0/0 is NaN.",
-    "Each row has a largest score of its own: `scores.amax(dim=-1, keepdim=True)`.",
-)
-def one_maximum_for_all(query, key):
-    scores = scores_of(query, key)
-    powers = (scores - scores.max()).exp()
-    return powers / powers.sum(dim=-1, keepdim=True)
-
-
-@BANK.mistake(
-    "Without `keepdim=True` the sum has lost the axis of the keys, (batch, heads, query), and "
-    "torch lays it beside the wrong axes.",
-    "`powers.sum(dim=-1, keepdim=True)` is (batch, heads, query, 1), one sum for each row.",
-)
-def sum_without_keepdim(query, key):
-    powers = scores_of(query, key).exp()
-    return powers / powers.sum(dim=-1)
-
-
-@BANK.mistake(
-    "Queries and keys have changed roles: your weights are (key, query).",
-    "Queries stand on the left: `query @ key.transpose(-2, -1)` is (query, key).",
-)
-def query_and_key_swapped(query, key):
-    return attention_weights(key, query)
-
-
-@BANK.mistake(
-    "The weights are multiplied by the keys already, (batch, heads, query, d_key).",
-    "Return the weights themselves. What they weigh, the values, comes in chapter 6.",
-)
-def keys_weighted(query, key):
-    return attention_weights(query, key) @ key
-
-
-@BANK.mistake(
-    "These are the weights of head 0 alone.",
-    "`@` computes all heads at once: leave the axes in front as they are.",
-)
-def first_head_only(query, key):
-    return attention_weights(query, key)[:, 0]
+BANK = Bank(weights_alone(known) for known in WHOLE_BANK if known.name in OF_THE_WEIGHTS)
+BANK += Bank.read(__file__, attention_weights, globals())
 
 
 def cases(numbers: Numbers) -> list[Case]:

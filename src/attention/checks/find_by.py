@@ -27,8 +27,6 @@ BEHIND_BY = ("dogs", "birds", "children")
 ENOUGH = 0.9  # of the verb's weight
 BIG = 30.0  # makes the verbs of the bank sure: scores of hundreds
 
-BANK = Bank()
-
 
 class Look(NamedTuple):
     """What the verb of one sentence does: its weights, and its scores, over the words."""
@@ -110,7 +108,6 @@ def seen(function: Callable) -> Callable:
             where = best
         return where, torch.tensor([0.0 if unsure else 1.0])
 
-    asked.__name__ = getattr(function, "__name__", "find_by")
     return asked
 
 
@@ -134,135 +131,7 @@ def find_by(words, n_positions):
     return shifted(words, n_positions, 2)
 
 
-def mistake(why: str, way_out: str) -> Callable:
-    """Like `BANK.mistake`, for a function that returns the two matrices."""
-    return lambda function: BANK.mistake(why, way_out)(seen(function))
-
-
-TWO_PLACES = (
-    "Give each key its own place, and each query the place two further: the same number in column "
-    "p of w_k's row for place p, and in column p + 2 of w_q's."
-)
-
-
-@mistake(
-    'Your verb looks at "by" itself. A key tells its own word and its own place, and nothing of '
-    "the word before it.",
-    'So no key can say that it stands behind "by". Where does the wanted word stand, seen from the '
-    "verb?",
-)
-def at_by(words, n_positions):
-    return shifted(words, n_positions, 1)
-
-
-@mistake(
-    "Your verb looks two places back. Either w_q and w_k have changed roles, or the shift in w_q "
-    "goes the wrong way.",
-    f"A row of w_q is a place, a column is what it asks for. {TWO_PLACES}",
-)
-def two_places_back(words, n_positions):
-    return shifted(words, n_positions, -2)
-
-
-@mistake(
-    "Your verb looks at itself: its query asks for its own place.",
-    TWO_PLACES,
-)
-def at_itself(words, n_positions):
-    return shifted(words, n_positions, 0)
-
-
-@mistake(
-    "Your verb looks three places further, past the word that is wanted.",
-    '"by" is one place behind the verb, so the word behind "by" is two.',
-)
-def three_places_further(words, n_positions):
-    return shifted(words, n_positions, 3)
-
-
-@mistake(
-    "Your verb looks at the same place in every sentence. It is right in the first sentence, and "
-    "in those alone that have the verb at the same place.",
-    f"The query must depend on where the verb stands. {TWO_PLACES}",
-)
-def always_place_five(words, n_positions):
-    w_q, w_k = shifted(words, n_positions, 0)
-    w_q[:] = 0
-    w_q[len(words) :, 5] = BIG
-    return w_q, w_k
-
-
-@mistake(
-    "Your verb looks at the last word. Two of the sentences go on behind the word that is wanted.",
-    TWO_PLACES,
-)
-def at_the_last_word(words, n_positions):
-    w_q, w_k = zeros(words, n_positions, 1)
-    w_q[len(words) :] = BIG
-    w_k[len(words) :, 0] = torch.arange(float(n_positions))
-    return w_q, w_k
-
-
-@mistake(
-    'Your verb looks at certain words, wherever they stand. In "dogs were seen by dogs" both dogs '
-    "have the same word, and one is wanted.",
-    f"Let the words be, and use the places. {TWO_PLACES}",
-)
-def by_their_words(words, n_positions):
-    w_q, w_k = zeros(words, n_positions, 1)
-    w_q[: len(words)] = BIG
-    for word in BEHIND_BY:
-        w_k[words.index(word)] = BIG
-    return w_q, w_k
-
-
-@mistake(
-    "All scores of your verb are equal, and so are its weights: its query is zero, or the keys "
-    "are all alike.",
-    "A query and a key need a large number in the same column, where they fit, and in no other.",
-)
-def all_alike(words, n_positions):
-    return shifted(words, n_positions, 2, size=0.0)
-
-
-@mistake(
-    "Your verb looks away from the word that is wanted and shares its weight among the others: the "
-    "score there is the lowest.",
-    "The dot product of the two must be positive: make both numbers positive, or both negative.",
-)
-def lowest_score(words, n_positions):
-    w_q, w_k = shifted(words, n_positions, 2)
-    return -w_q, w_k
-
-
-@mistake(
-    "Your verb looks at the right word, and is not sure enough: the scores are too small for nine "
-    "tenths of the weight.",
-    "The softmax sees differences. Make the numbers in w_q and w_k larger; the direction is right.",
-)
-def too_small(words, n_positions):
-    return shifted(words, n_positions, 2, size=0.5)
-
-
-@mistake(
-    "Your ones begin in row 0, and the first rows belong to the words. You have shifted words, in "
-    "the order of the list.",
-    "Row `len(words) + p` belongs to place p.",
-)
-def in_the_rows_of_the_words(words, n_positions):
-    w_q, w_k = (w.roll(-len(words), dims=0) for w in shifted(words, n_positions, 2))
-    return w_q, w_k
-
-
-@mistake(
-    "The last two places have no place two further, and your loop asks for it.",
-    "Leave those two rows of w_q at 0: `if p + 2 < n_positions`.",
-)
-def past_the_end(words, n_positions):
-    w_q = torch.zeros(len(words) + n_positions, n_positions)
-    for position in range(n_positions):
-        w_q[len(words) + position, position + 2] = BIG
-    return w_q, w_q
+BANK = Bank.read(__file__, find_by, globals(), made=seen)
 
 
 def cases(numbers: Numbers) -> list[Case]:
