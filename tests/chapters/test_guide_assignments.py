@@ -12,6 +12,7 @@ from assignments.sandbox.process import ENTRIES, FOLDER
 from assignments.sandbox.run import CELL_SECONDS, NOTEBOOK_SECONDS
 from attention import split_heads
 from attention.checks import check_split_heads, splitting
+from attention.checks.bank import Bank
 from tests.assignments.submissions import answer
 from tools.check import STEPS
 
@@ -27,6 +28,7 @@ GUIDES = [ROOT / "book" / name for name in PAGES]
 TEXT, CHANGING = (GUIDES[index].read_text("utf-8") for index in (1, 3))
 ASSIGNMENTS = sorted(SOURCE.glob("*/*.ipynb"))
 EXAMPLES = re.findall(r"```python\n(.*?)```", CHANGING, re.DOTALL)
+[ROW] = re.findall(r"```toml\n(.*?)```", CHANGING, re.DOTALL)
 COMMANDS = [
     command.replace("\\\n", " ")
     for guide in GUIDES
@@ -89,15 +91,15 @@ def test_the_example_of_an_assignment_runs():
         assert result.passed or written.says in repr(result)
 
 
-def test_the_mistake_that_is_taught_is_new_and_named():
+def test_the_mistake_that_is_taught_is_new_and_named(tmp_path):
     def mine(x, n_heads):
         d_key = x.shape[-1] // n_heads
         return torch.stack([x[..., :d_key] for _ in range(n_heads)], dim=1)
 
     assert not check_split_heads(mine).mistakes
-    names = {"BANK": splitting.BANK, "split_heads": split_heads}
-    exec(EXAMPLES[3], names)
-    taught = names["every_head_is_the_first"]
+    (tmp_path / "splitting.toml").write_text(ROW, "utf-8")
+    [taught] = Bank.read(str(tmp_path / "splitting.py"), split_heads, vars(splitting))
+    splitting.BANK.append(taught)
     try:
         result = check_split_heads(mine)
         assert result.mistakes == (taught.name,)

@@ -5,16 +5,15 @@ A mistake is a row of the TOML file beside its check, such as `splitting.toml`:
     [tokens_cut]
     code = """
     batch, seq, d_model = x.shape
-    return x.reshape(batch, n_heads, seq // n_heads, d_model)
-    """
+    return x.reshape(batch, n_heads, seq // n_heads, d_model)"""
     why = "The tokens are shared out among the heads instead of the columns."
     way_out = "Cut the last axis: {EITHER_WAY}."
 
-`code` is what a learner would write: an expression, or lines with a `return` of their own. It gets
-the arguments of the right function, and finds other names in the check's module. A text above the
-first row is shared: `{EITHER_WAY}` inserts it, and so a literal brace is doubled. Where a number of
-the learner's own result convinces, `evidence` says it, in a sentence with expressions of `yours`,
-`right` and `inputs` in braces, or it names a function of the module that makes the sentence.
+`code` is what a learner would write: an expression, or lines with their own `return`. It gets the
+arguments of the right function and finds all other names in the check's module. A text above the
+first row is shared, and `{EITHER_WAY}` inserts it, so a literal brace is written twice. Where a
+number of the learner's own result convinces, `evidence` says it. It is a sentence with expressions
+of `yours`, `right` and `inputs` in braces, or the name of a function of the module that makes one.
 '''
 
 import inspect
@@ -53,15 +52,6 @@ class Mistake:
 
 class Bank(list):
     """The mistakes that one check knows."""
-
-    def mistake(self, why: str, way_out: str, evidence: Evidence | None = None) -> Callable:
-        """A decorator: the function below it becomes a `Mistake` of this bank."""
-
-        def add(function: Callable) -> Mistake:
-            self.append(Mistake(function.__name__, function, why, way_out, evidence))
-            return self[-1]
-
-        return add
 
     def named(self, name: str) -> Mistake:
         return next(mistake for mistake in self if mistake.name == name)

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from . import *  # noqa: F403 - an assignment finds every check here
 from . import __all__ as CHECKS
-from .bank import Bank
+from .bank import Bank, Mistake
 from .comparing import difference, same
 from .examining import Task, examine
 from .inputs import Case, Numbers
@@ -82,9 +82,10 @@ def expect(
     axes: those of the result, such as "batch seq d_model".
     errors: (a piece of an error's message, the way out) for errors that mistakes raise.
     """
-    bank = Bank()
-    for returned, why, way_out in mistakes:
-        bank.mistake(why, way_out)(lambda *inputs, returned=returned: returned)
+    bank = Bank(
+        Mistake("", lambda *inputs, returned=returned: returned, why, way_out)
+        for returned, why, way_out in mistakes
+    )
     case = Case(inputs)
     one_case = Task(task, lambda *inputs: right, bank, lambda numbers: [case], {"result": axes})
     found = examine(one_case, function, 0)

@@ -10,6 +10,7 @@ from torch import nn
 
 from attention import causal_mask, checks, scaled_dot_product_attention
 from attention.checks import back_to_verb, dot_product, look_back, multihead, what_followed
+from attention.checks.bank import Bank, Mistake
 from attention.checks.examining import Task, examine
 from attention.checks.multihead_bank import whole
 
@@ -152,20 +153,14 @@ def test_the_bank_compares_with_torchs_own_module():
 
 
 def test_two_mistakes_with_the_same_numbers_are_both_named():
-    bank = checks.bank.Bank()
-
-    @bank.mistake("One reason.", "One way out.")
-    def one(x):
-        return x + 1
-
-    @bank.mistake("Another reason.", "Another way out.")
-    def another(x):
-        return 1 + x
+    one = Mistake("one", lambda x: x + 1, "One reason.", "One way out.")
+    another = Mistake("another", lambda x: 1 + x, "Another reason.", "Another way out.")
 
     def cases(numbers):
         return [checks.inputs.Case({"x": numbers.tensor(3)})]
 
-    task = checks.examining.Task("nothing", lambda x: x, bank, cases, {"result": "numbers"})
+    bank = Bank([one, another])
+    task = Task("nothing", lambda x: x, bank, cases, {"result": "numbers"})
     result = examine(task, lambda x: x + 1.0, 0)
     assert result.mistakes == ("one", "another")
     assert "2 mistakes have this outcome" in repr(result)
