@@ -209,11 +209,12 @@ def compare(path: Path, *, processes: int = 1, steps: int = STEPS) -> None:
 def write_runs(path: Path, runs: list[Run], steps: int) -> None:
     """Write runs as JSON, one a line; the file is whole at any time.
 
-    It names every version of torch that wrote to it.
+    A setting's defaults are left out, and shares are in the order of `LENGTHS`. It names every
+    version of torch that wrote to it.
     """
     compact = partial(json.dumps, separators=(",", ":"))
     lines = [
-        compact({**setting._asdict(), "rate": rate, "seed": seed, "accuracy": shares})
+        compact({**chosen(setting), "rate": rate, "seed": seed, "accuracy": list(shares.values())})
         for setting, rate, seed, shares in sorted(runs, key=lambda run: run[:3])
     ]
     before = json.loads(path.read_text("utf-8"))["recipe"]["torch"] if path.exists() else []
@@ -223,14 +224,21 @@ def write_runs(path: Path, runs: list[Run], steps: int) -> None:
     os.replace(beside, path)
 
 
+def chosen(setting: Setting) -> dict[str, object]:
+    """What a setting has beside the defaults."""
+    default = Setting._field_defaults
+    return {k: v for k, v in setting._asdict().items() if k not in default or v != default[k]}
+
+
 def read_runs(path: Path) -> list[Run]:
     """Read runs as they were written."""
     return [
         Run(
-            Setting(tuple(run["layers"]), *(run[field] for field in Setting._fields[1:])),
-            run["rate"],
-            run["seed"],
-            {int(n): share for n, share in run["accuracy"].items()},
+            Setting(tuple(run.pop("layers")), **run),
+            rate,
+            seed,
+            dict(zip(LENGTHS, shares, strict=True)),
         )
         for run in json.loads(path.read_text("utf-8"))["runs"]
+        for rate, seed, shares in [[run.pop(name) for name in ("rate", "seed", "accuracy")]]
     ]

@@ -59,9 +59,10 @@ def test_no_sequence_has_a_part_in_search_and_report(rewritten):
 
 
 def test_what_is_written_is_read(tmp_path):
+    few, many = (dict(zip(LENGTHS, s, strict=True)) for s in ((1, 0.5, 0.25, 0, 0), (1.0,) * 5))
     runs = [
-        Run(Setting(("sum", "softmax"), 16, True, True), 0.003, 1, {4: 0.5, 64: 0.25}),
-        Run(Setting(("delta rule",) * 2), 0.01, 100, {4: 1.0, 64: 0.75}),
+        Run(Setting(("sum", "softmax"), 16, True, True), 0.003, 1, few),
+        Run(Setting(("delta rule",) * 2), 0.01, 100, many),
     ]
     runs.append(runs[1]._replace(setting=Setting(("delta rule",) * 2, rewritten=True)))
     path = tmp_path / "runs.json"
