@@ -156,7 +156,7 @@ def test_a_row_finds_every_name_in_its_check(path):
         if not row.get("evidence", "none").isidentifier():
             codes.append(mistake.evidence.__code__)
         unknown = {each for code in codes for each in looked_up(code)} - known
-        assert not unknown, f"{path.name}, [{name}]: {module.__name__} has no such names"
+        assert not unknown, f"{path.name}, [{name}]: {module.__name__} has no {unknown}"
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
