@@ -144,8 +144,12 @@ class Canvas:
 
     @contextmanager
     def group(self, look: str = "", **attributes: str | Real) -> Iterator[None]:
-        """Put what is drawn within together, with attributes such as ``data_tensor="weights"``."""
-        yield from self._within(drawsvg.Group(**classes(look), **attributes))
+        """Put what is drawn within together, with attributes such as ``data_tensor="weights"``.
+
+        Numbers have four digits: processors differ in the seventh of a float32.
+        """
+        told = {k: f"{v:.4g}" if isinstance(v, float) else v for k, v in attributes.items()}
+        yield from self._within(drawsvg.Group(**classes(look), **told))
 
     @contextmanager
     def link(self, address: str, name: str = "") -> Iterator[None]:
