@@ -213,8 +213,12 @@ def write_runs(path: Path, runs: list[Run], steps: int) -> None:
     version of torch that wrote to it.
     """
     compact = partial(json.dumps, separators=(",", ":"))
+    default = Setting._field_defaults
     lines = [
-        compact({**chosen(setting), "rate": rate, "seed": seed, "accuracy": list(shares.values())})
+        compact(
+            {k: v for k, v in setting._asdict().items() if v != default.get(k)}
+            | {"rate": rate, "seed": seed, "accuracy": list(shares.values())}
+        )
         for setting, rate, seed, shares in sorted(runs, key=lambda run: run[:3])
     ]
     before = json.loads(path.read_text("utf-8"))["recipe"]["torch"] if path.exists() else []
@@ -224,21 +228,11 @@ def write_runs(path: Path, runs: list[Run], steps: int) -> None:
     os.replace(beside, path)
 
 
-def chosen(setting: Setting) -> dict[str, object]:
-    """What a setting has beside the defaults."""
-    default = Setting._field_defaults
-    return {k: v for k, v in setting._asdict().items() if k not in default or v != default[k]}
-
-
 def read_runs(path: Path) -> list[Run]:
     """Read runs as they were written."""
-    return [
-        Run(
-            Setting(tuple(run.pop("layers")), **run),
-            rate,
-            seed,
-            dict(zip(LENGTHS, shares, strict=True)),
-        )
-        for run in json.loads(path.read_text("utf-8"))["runs"]
-        for rate, seed, shares in [[run.pop(name) for name in ("rate", "seed", "accuracy")]]
-    ]
+    runs = []
+    for told in json.loads(path.read_text("utf-8"))["runs"]:
+        rate, seed, shares = (told.pop(name) for name in ("rate", "seed", "accuracy"))
+        setting = Setting(**{**told, "layers": tuple(told["layers"])})
+        runs.append(Run(setting, rate, seed, dict(zip(LENGTHS, shares, strict=True))))
+    return runs
