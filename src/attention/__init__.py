@@ -6,8 +6,9 @@ from attention.cached.grouped_query import grouped_attention, pool_kv_heads
 from attention.cached.key_value_cache import KeyValueCache
 from attention.cached.latent import LatentAttention, LatentCache
 from attention.cached.rolling_cache import RollingCache
-from attention.dot_product import DotProduct, fused_attention, scaled_dot_product_attention
+from attention.dot_product import DotProduct, scaled_dot_product_attention
 from attention.embedding import SinusoidalPositionalEncoding, TokenEmbedding
+from attention.fused import fused_attention
 from attention.heads import merge_heads, split_heads
 from attention.linear.delta_rule import (
     GatedDeltaNetAttention,

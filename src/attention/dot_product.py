@@ -17,6 +17,7 @@ from attention.arguments import (
 )
 from attention.cached.key_value_cache import KeyValueCache
 from attention.cached.rolling_cache import RollingCache
+from attention.fused import attend_by_distance, attend_fused
 from attention.masks import with_causal
 from attention.precision import autocast_dtype
 
@@ -91,11 +92,11 @@ def attend(
         if not can_be_read(nothing) or nothing.any():
             mask = ~nothing if mask is None else mask & ~nothing
     scores = scaled_scores(query, key, bias, scale)  # (..., query, key)
-    weights = masked_softmax(scores, mask)
+    weights = masked_softmax(scores, mask)  # (..., query, key), each row sums to 1 or is 0
     if value.dtype is torch.float16 and autocast_dtype(value) is None:
-        weights = weights.to(value.dtype)
+        weights = weights.to(value.dtype)  # they are float32 so far
     weights = F.dropout(weights, dropout)  # with dropout 0, the weights themselves
-    return weights @ value, weights
+    return weights @ value, weights  # (..., query, d_value)
 
 
 def scaled_scores(
@@ -110,14 +111,11 @@ def scaled_scores(
     """
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     # Scaling the queries scales every score, by d_key products per query instead of one per key.
-    autocast = autocast_dtype(query)
-    if autocast is torch.float16:
+    if (autocast_dtype(query) or query.dtype) is torch.float16:
         with torch.autocast(query.device.type, enabled=False):
             scores = (query.float() * scale) @ key.float().transpose(-2, -1)
-    elif autocast is None and query.dtype is torch.float16:
-        scores = (query.float() * scale) @ key.float().transpose(-2, -1)
     else:
-        scores = (query * scale) @ key.transpose(-2, -1)
+        scores = (query * scale) @ key.transpose(-2, -1)  # (..., query, key)
     return scores if bias is None else scores + bias.to(scores.dtype)
 
 
@@ -132,89 +130,6 @@ def masked_softmax(
     weights = scores.masked_fill(~mask, lowest).softmax(dim=-1)
     # A row with nothing to attend to is uniform now. Only such rows change here.
     return weights.masked_fill(~mask, 0.0)
-
-
-def fused_attention(
-    query: Float[Tensor, "batch heads query d_key"],
-    key: Float[Tensor, "batch heads key d_key"],
-    value: Float[Tensor, "batch heads key d_value"],
-    mask: Bool[Tensor, "..."] | None = None,
-    *,
-    dropout: float = 0.0,
-    causal: bool = False,
-) -> Float[Tensor, "batch heads query d_value"]:
-    """The same output through torch's fused kernel, which takes the keys block by block.
-
-    No tensor of query × key numbers is made, with two exceptions, both torch's. It turns a boolean
-    mask into numbers of the mask's own shape: little for a padding mask, one matrix for all heads
-    for a causal one. And on a CPU it has no fused kernel with dropout: there it makes the scores.
-    Gradients of gradients are torch's too: its fused kernels have none.
-
-    Args:
-        query: (batch, heads, query, d_key).
-        key: (batch, heads, key, d_key).
-        value: (batch, heads, key, d_value).
-        mask: as for `scaled_dot_product_attention`.
-        dropout: as for `scaled_dot_product_attention`.
-        causal: hides the future, as `causal_mask` does. Between as many queries as keys, and
-            without a mask beside it, the kernel skips the blocks that lie in the future: half of
-            the work. Under mask=causal_mask(n) it computes them, and needs the mask's numbers.
-
-    Returns:
-        The output, (batch, heads, query, d_value).
-
-    Raises:
-        ValueError, TypeError: as `scaled_dot_product_attention` does.
-
-    Source:
-        Dao et al. 2022 for the algorithm.
-
-    Example:
-        >>> import torch
-        >>> from attention import causal_mask, fused_attention, scaled_dot_product_attention
-        >>> query, key, value = torch.randn(3, 2, 4, 5, 8, dtype=torch.float64)
-        >>> expected, _ = scaled_dot_product_attention(query, key, value, causal_mask(5))
-        >>> torch.allclose(fused_attention(query, key, value, causal_mask(5)), expected)
-        True
-    """
-    require_heads(query, key, value, mask)
-    require_dropout(dropout)
-    return attend_fused(query, key, value, mask, dropout=dropout, causal=causal)
-
-
-def attend_fused(
-    query: Float[Tensor, "batch heads query d_key"],
-    key: Float[Tensor, "batch heads key d_key"],
-    value: Float[Tensor, "batch heads key d_value"],
-    mask: Bool[Tensor, "..."] | None = None,
-    *,
-    bias: Float[Tensor, "heads query key"] | None = None,
-    dropout: float = 0.0,
-    causal: bool = False,
-) -> Float[Tensor, "batch heads query d_value"]:
-    """`fused_attention` without its argument checks, and with a bias on the scores.
-
-    The bias is a matrix of query × key numbers for each head, and with a mask of its own for each
-    sentence one for each sentence too.
-    """
-    if bias is not None:
-        bias = bias[None].to(query.dtype)  # torch's kernel on a CPU asks for four axes
-    # torch's is_causal aligns the first query with the first key.
-    extra = mask is not None or bias is not None
-    if causal and (extra or query.shape[-2] != key.shape[-2]):
-        mask, causal = with_causal(mask, query, key), False
-    if mask is None:
-        return F.scaled_dot_product_attention(
-            query, key, value, bias, dropout_p=dropout, is_causal=causal
-        )
-    # What a kernel makes of a row with nothing to attend to depends on the kernel and on torch's
-    # version. So such a row may attend to everything, and its output is set to 0 afterwards.
-    sees = mask.any(dim=-1, keepdim=True)  # (..., query, 1)
-    allowed = mask | ~sees
-    if bias is not None:
-        allowed = torch.where(allowed, bias, -torch.inf)
-    output = F.scaled_dot_product_attention(query, key, value, allowed, dropout)
-    return output.masked_fill(~sees, 0.0)
 
 
 def attend_in_groups(
@@ -275,31 +190,6 @@ def in_groups(
             heads = (n_kv_heads, group) if mask.shape[1] > 1 else (1, 1)
             mask = mask.unflatten(1, heads).expand(-1, -1, group, n_queries, -1).flatten(2, 3)
     return query, mask, bias
-
-
-def attend_by_distance(
-    query: Float[Tensor, "batch heads query d_key"],
-    key: Float[Tensor, "batch kv_heads key d_key"],
-    value: Float[Tensor, "batch kv_heads key d_value"],
-    bias: Float[Tensor, "heads distance"],
-    *,
-    dropout: float,
-    causal: bool,
-) -> Float[Tensor, "batch heads query d_value"]:
-    """`attend_in_groups` with a bias for each distance, and no matrix of it.
-
-    bias: as `LinearBias.by_distance` gives it; at most as many queries as keys.
-    """
-    n_keys = key.shape[-2]
-    if causal:
-        future = torch.arange(bias.shape[-1], device=bias.device) >= n_keys
-        bias = bias.masked_fill(future, -torch.inf)
-    # Each row holds the numbers of the row below it, one number on: all rows are windows of one
-    # vector, which the kernel reads in place. A view can go through a vector in its own direction
-    # only, so the last query comes first.
-    rows = bias.to(query.dtype).unfold(-1, n_keys, 1)[None]  # (1, heads, query, key)
-    options = {"dropout_p": dropout, "enable_gqa": query.shape[1] != key.shape[1]}
-    return F.scaled_dot_product_attention(query.flip(-2), key, value, rows, **options).flip(-2)
 
 
 class DotProduct(nn.Module):

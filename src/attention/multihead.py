@@ -143,7 +143,7 @@ class MultiHeadAttention(nn.Module):
             q, k, v, mask, causal=causal, need_weights=need_weights, **options
         )
         require_shape("the output of attend", attended, q.shape, "batch heads query d_key")
-        return self.w_o(merge(attended)), weights
+        return self.w_o(merge(attended)), weights  # (batch, query, d_model)
 
     def new_cache(self, batch: int, max_length: int) -> KeyValueCache:
         """Make an empty cache for this layer, with its heads, width, dtype and device.

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 from attention import causal_mask, scaled_dot_product_attention
-from attention.dot_product import fused_attention
+from attention.fused import fused_attention
 from tests.unit.cases import ULPS_OF_GRADIENTS, assert_close, assert_gradients_close, gradients
 
 DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]

@@ -24,7 +24,8 @@ from attention import (
     linear_attention,
     split_heads,
 )
-from attention.dot_product import attend, attend_fused
+from attention.dot_product import attend
+from attention.fused import attend_fused
 from tests.unit.cases import (
     ULPS_OF_GRADIENTS,
     assert_close,

@@ -24,7 +24,7 @@ from attention.arguments import (
     require_size,
     require_vectors,
 )
-from attention.dot_product import attend_fused
+from attention.fused import attend_fused
 from attention.heads import for_each_head
 
 

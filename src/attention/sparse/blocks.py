@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from attention.arguments import can_be_read, require_heads, require_padding_mask
-from attention.dot_product import attend_fused
+from attention.fused import attend_fused
 
 
 def require_self_attention(

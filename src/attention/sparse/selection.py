@@ -33,7 +33,7 @@ from attention.arguments import (
     require_size,
     require_vectors,
 )
-from attention.dot_product import attend_fused
+from attention.fused import attend_fused
 from attention.heads import merge, split
 from attention.masks import kept_keys
 from attention.sparse.blocks import (

@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attention.arguments import require_size
-from attention.dot_product import attend_fused
+from attention.fused import attend_fused
 from attention.sparse.blocks import attend_gathered, require_self_attention
 from attention.sparse.global_tokens import require_global_tokens
 from attention.sparse.random_keys import require_random_keys

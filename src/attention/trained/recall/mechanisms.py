@@ -16,7 +16,7 @@ from torch.nn import functional as F
 from attention.arguments import require_size
 from attention.cached.latent import LatentAttention
 from attention.cost import dense, linear, sparse
-from attention.dot_product import fused_attention
+from attention.fused import fused_attention
 from attention.linear.delta_rule import (
     GatedDeltaNetAttention,
     decayed_linear_attention,

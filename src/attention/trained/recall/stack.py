@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attention.cost import dense, linear
-from attention.dot_product import fused_attention
+from attention.fused import fused_attention
 from attention.heads import merge, split
 from attention.linear.delta_rule import carry_state, of_length_1
 from attention.linear.linear_transformer import linear_attention
