@@ -1,4 +1,4 @@
-"""check_find_by (chapter 4): W_q and W_k with which a verb looks at the word behind "by"."""
+"""check_find_by (chapter 4): W_q and W_k with which a verb looks at the word after "by"."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -155,22 +155,22 @@ def in_numbers(function: Callable, seed: int) -> str:
                 return (
                     f'In "{" ".join(look.tokens)}" your "{look.tokens[look.verb]}" gives '
                     f"{', '.join(f'{share:.2f} to {word}' for word, share in shares)}. "
-                    f'"{look.tokens[look.wanted]}" behind "by" must get {ENOUGH} or more.'
+                    f'"{look.tokens[look.wanted]}" after "by" must get {ENOUGH} or more.'
                 )
     return ""
 
 
 def check_find_by(function: Callable, *, seed: int = 0) -> Result:
-    """Check find_by(words, n_positions) -> w_q, w_k: the verb looks at the word behind "by".
+    """Check find_by(words, n_positions) -> w_q, w_k: the verb looks at the word after "by".
 
-    A row of x has a 1 for its word, in column `words.index(word)`, a 1 for its place, in column
+    A row of x has a 1 for its word, in column `words.index(word)`, a 1 for its position, in column
     `len(words) + place`, and 0 elsewhere. w_q and w_k are (len(words) + n_positions, d_key), for
-    any d_key. In the verb's row of softmax(x w_q (x w_k)ᵀ / √d_key) the word behind "by" must get
+    any d_key. In the verb's row of softmax(x w_q (x w_k)ᵀ / √d_key) the word after "by" must get
     0.9 or more, in several sentences in the passive.
     """
     result = examine(TASK, seen(function) if callable(function) else function, seed)
     if result.passed:
-        said = f'In {len(SENTENCES)} sentences the verb gives the word behind "by" 0.9 or more.'
+        said = f'In {len(SENTENCES)} sentences the verb gives the word after "by" 0.9 or more.'
         return replace(result, paragraphs=(said,))
     with aside():
         try:

@@ -44,6 +44,6 @@ def check_mean_weight(function: Callable, *, seed: int = 0) -> Result:
     """Check mean_weight(weights, query, key) -> means.
 
     weights (batch, heads, query, key), query (batch,), key (batch,) -> (heads,): the weight that
-    each head gives from one place of a sentence to another, averaged over the sentences.
+    each head gives from one position of a sentence to another, averaged over the sentences.
     """
     return examine(TASK, function, seed)

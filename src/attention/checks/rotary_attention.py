@@ -21,7 +21,7 @@ def rotary_attention(q, k, v, n_heads, mask):
 
 
 def turned(x: Tensor, way: int = 1, theta: Tensor | None = None) -> Tensor:
-    """Every row of (…, seq, width) turned by its place, in pairs of neighbours."""
+    """Every row of (…, seq, width) turned by its position, in pairs of neighbours."""
     seq, width = x.shape[-2:]
     theta = thetas(width) if theta is None else theta
     angle = way * torch.arange(seq)[:, None] * theta
@@ -82,6 +82,6 @@ def check_rotary_attention(function: Callable, *, seed: int = 0) -> Result:
     q, k and v (batch, seq, d_model) are projected and not yet split; mask is boolean, True = may
     attend, and broadcasts to (batch, heads, query, key). The output is merged, (batch, seq,
     d_model), the weights are (batch, heads, query, key). Components 2i and 2i + 1 of a head turn by
-    10000^(−2i/d_key) radians a place. Where the places begin makes no difference.
+    10000^(−2i/d_key) radians a position. Where the positions begin makes no difference.
     """
     return examine(TASK, function, seed)

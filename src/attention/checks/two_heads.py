@@ -30,7 +30,7 @@ MATRICES = ("w_q", "w_k", "w_v", "w_o")
 NAMES = [f"{name} of layer {layer}" for layer in (0, 1) for name in MATRICES]
 SEQUENCES = 20
 ENOUGH = 0.99  # of the answers
-MOST = 0.6  # of the weight: more than half, so that one place decides
+MOST = 0.6  # of the weight: more than half, so that one position decides
 NEARLY_ALL = 0.9  # of the rows: the first row of a copy may do otherwise
 LARGE = 60.0  # times a one-hot query, over √32: a score of 10
 
@@ -54,7 +54,7 @@ def run(x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, w_o: Tensor) -> Head:
 
 
 def rows_of(token_ids: Tensor) -> Tensor:
-    """One-hot tokens and places, and room for a copy and an answer: (batch, seq, D_MODEL)."""
+    """One-hot tokens and positions, and columns for a copy and an answer: (batch, seq, D_MODEL)."""
     x = torch.zeros(*token_ids.shape, D_MODEL, dtype=torch.float64)
     one_hot = torch.eye(VOCAB_SIZE, dtype=torch.float64)
     x[..., TOKEN], x[..., PLACE] = one_hot[token_ids], one_hot
@@ -79,11 +79,11 @@ def relations(token_ids: Tensor) -> dict[str, Tensor]:
     return {
         "what followed": (key.roll(1, dims=2) == query) & seen & (places > 0),
         "itself": steps == 0,
-        "the place before": steps == -1,
-        "two places back": steps == -2,
+        "the previous position": steps == -1,
+        "two positions back": steps == -2,
         "the same token": (key == query) & seen,
         "the token before": (key == query.roll(1, dims=1)) & seen,
-        "the first place": (places == 0) & seen,
+        "the first position": (places == 0) & seen,
         "the token one lower": (key == query - 1) & seen,
     }
 
@@ -98,7 +98,7 @@ def look(head: Head, token_ids: Tensor) -> str:
     lowest = scores.masked_fill(hidden, torch.inf).amin(dim=-1, keepdim=True)
     if torch.allclose(lowest, highest, atol=1e-6):
         ahead = (scores.argmax(dim=-1) == query + 1).double().mean() >= NEARLY_ALL
-        return "the next place" if ahead else "all alike"
+        return "the next position" if ahead else "all alike"
 
     known = {name: related[rows] for name, related in relations(token_ids).items()}
     for name, there in known.items():
@@ -149,7 +149,7 @@ class Layers(NamedTuple):
         """What goes wrong first, from the layer 0 on; "" where that is not known."""
         if self.enough:
             return "right"
-        if (at := look(self.first, self.token_ids)) != "the place before":
+        if (at := look(self.first, self.token_ids)) != "the previous position":
             return f"layer 0 looks at {at}" if at else ""
         wrote = written(self.first)
         if not wrote:
@@ -157,7 +157,7 @@ class Layers(NamedTuple):
         if "token" in wrote:
             return "layer 0 writes over the token"
         if torch.allclose(self.first.added, self.first.added[:1]):  # whatever the tokens are
-            return "layer 0 hands on the place"
+            return "layer 0 hands on the position"
         if (at := look(self.second, self.token_ids)) != "what followed":
             return f"layer 1 looks at {at}" if at else ""
         if "answer" in wrote:
@@ -168,7 +168,7 @@ class Layers(NamedTuple):
         answers, following = self.answers[rows], self.token_ids.roll(-1, dims=1)[rows]
         for answer, due, name in (
             (answers.argmax(-1), self.token_ids[rows], "the token itself"),
-            (answers.argmax(-1), self.second.weights[rows].argmax(-1), "the place"),
+            (answers.argmax(-1), self.second.weights[rows].argmax(-1), "the position"),
             (answers.argmin(-1), following, "all others"),
         ):
             if (answer == due).double().mean() >= NEARLY_ALL:
@@ -252,7 +252,7 @@ def writes(block: slice) -> Tensor:
 
 
 def first_head(**others: Tensor) -> tuple[Tensor, ...]:
-    """Ask for the place before, and copy its token; with other matrices by name."""
+    """Ask for the previous position, and copy its token; with other matrices by name."""
     right = {
         "w_q": LARGE * reads(PLACE, BACK),
         "w_k": reads(PLACE),
@@ -310,10 +310,11 @@ def in_numbers(function: Callable, token_ids: Tensor) -> str:
     at = int(second.argmax())
     return (
         f"{int(right.sum())} of {len(right)} answers are right. A wrong one: token {ids[i]} asks "
-        f"from place {i}, and stood at place {followed - 1} before. The head of layer 0 gives "
-        f"{first[followed, followed - 1]:.2f} from place {followed} to the place before. The head "
-        f"of layer 1 gives place {followed} a weight of {second[followed]:.2f}, and its most, "
-        f"{second[at]:.2f}, to place {at}. Token {ids[i + 1]} should have the largest answer, and "
+        f"from position {i}, and was at position {followed - 1} before. The head of layer 0 gives "
+        f"{first[followed, followed - 1]:.2f} from position {followed} to the previous one. The "
+        f"head of layer 1 gives position {followed} a weight of {second[followed]:.2f}, and its "
+        f"most, {second[at]:.2f}, to position {at}. Token {ids[i + 1]} should have the largest "
+        f"answer, and "
         f"{answered(done.answers[b, i])}."
     )
 
@@ -328,7 +329,7 @@ def answered(answers: Tensor) -> str:
 def check_two_heads(function: Callable, *, seed: int = 0) -> Result:
     """Check two_heads() -> two heads, each (w_q, w_k, w_v, w_o), which together do induction.
 
-    A row has 128 columns: one-hot the token, [:32], and its place, [32:64]; then 64 zeros. The
+    A row has 128 columns: one-hot the token, [:32], and its position, [32:64]; then 64 zeros. The
     first head is a causal layer, x + softmax(x w_q (x w_k)ᵀ / √d_key) x w_v w_o, and so is the
     second, which gets what comes out. In [96:] the token that followed last time must then have the
     largest number, at 99 of 100 tokens that have come before. w_q, w_k and w_v are (128, any), and

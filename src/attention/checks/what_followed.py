@@ -21,7 +21,7 @@ def earlier(token_ids):
 
 
 def last(token_ids):
-    """Of each query the last earlier place with its token, -1 where there is none."""
+    """Of each query the last earlier position with its token, -1 where there is none."""
     places = torch.arange(token_ids.shape[1])
     return torch.where(earlier(token_ids), places, -1).amax(-1)
 
@@ -29,7 +29,7 @@ def last(token_ids):
 def found(weights, places, *, on=0, queries_on=0):
     """A list of what the heads give from each query that counts to a key, (heads,) each.
 
-    on: how many places the key lies after the given one. queries_on: the same for the query.
+    on: how many positions the key lies after the given one. queries_on: the same for the query.
     """
     batch, _, seq, _ = weights.shape
     return [
