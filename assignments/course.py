@@ -38,7 +38,7 @@ def make_course(root: Path, seed: int, source: Path = SOURCE) -> tuple[list[str]
     """Write a class's sources and, by nbgrader, its release notebooks and its gradebook.
 
     Args:
-        root: the course's folder; `source` and `release` in it are written anew, the gradebook is
+        root: the course's folder; `source` and `release` in it are written again, the gradebook is
             brought up to date.
         seed: the class's own, from which every number of the assignments is drawn.
         source: the folder of the assignments, each `name/name.ipynb`.

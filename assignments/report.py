@@ -186,7 +186,7 @@ def first_line(cell: NotebookNode) -> str:
 
 
 def results_of(submission: Submission, release: NotebookNode, root: Path) -> Results:
-    """What each graded cell came to, in the notebook's order: its task, points and words."""
+    """What each graded cell received, in the notebook's order: its task, points and words."""
     marks, comments = gradebook.marks(submission, root), gradebook.comments(submission, root)
     results, task_of = {}, tasks(release)
     for cell in release.cells:

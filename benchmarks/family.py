@@ -301,7 +301,7 @@ def main(arguments=None):
     }
     print_table(
         "Time, milliseconds, medians; then the exponent of time in n over the last "
-        f"{FITTED} sizes, and how\nmany times as quick as fused dense attention at n = {compared}",
+        f"{FITTED} sizes, and how\nmany times as fast as fused dense attention at n = {compared}",
         sizes,
         {name: {n: 1000 * s for n, s in each.items()} for name, each in medians.items()},
         skipped,

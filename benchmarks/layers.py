@@ -127,7 +127,7 @@ def main():
         f"\ntorch {torch.__version__}, {torch.get_num_threads()} threads, {platform.machine()}, "
         f"float32, {N_HEADS} heads"
     )
-    print("\nTime: the book's layer divided by the other, so below 1 the book's is quicker.")
+    print("\nTime: the book's layer divided by the other, so below 1 the book's is faster.")
     print("Median over the rounds and [middle half]; then the milliseconds of both, medians.")
     for mode in MODES:
         for size in SIZES:

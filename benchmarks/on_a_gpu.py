@@ -243,7 +243,7 @@ def main():
         "decode": [],
         "passes": [],
     }
-    for n in CACHED:  # first: it is quick
+    for n in CACHED:  # first: it is fast
         for kv_heads in KV_HEADS:
             for way in STEPS:
                 take(found["decode"], decode_step, way, n, kv_heads)

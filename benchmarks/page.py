@@ -2,7 +2,7 @@
 
     python -m benchmarks.page
 
-`python -m benchmarks.family --page` measures anew and ends with this. Every number on the page
+`python -m benchmarks.family --page` measures again and ends with this. Every number on the page
 comes from that file.
 """
 
@@ -118,7 +118,7 @@ def write(numbers):
         f":alt: Seconds over tokens, both axes logarithmic. The lines' slopes: {slopes}.\n\n"
         "Time over n, both axes logarithmic, with the exponent of n at each line's end.\n:::\n"
         + table(
-            f"Milliseconds, the exponent of n, and how many times as quick as dense at {compared}",
+            f"Milliseconds, the exponent of n, and how many times as fast as dense at {compared}",
             ["mechanism", *sizes, "exponent", "quicker"],
             times,
         )

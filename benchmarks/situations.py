@@ -225,7 +225,7 @@ def main(arguments=None):
             seconds = measure(situation, n, options.device, options.runs, before)
             before = {name: statistics.median(each) for name, each in seconds.items()}
             measured[situation][str(n)] = seconds
-            print(f"\n{situation}, {n:,} tokens: milliseconds; times as quick as all pairs (range)")
+            print(f"\n{situation}, {n:,} tokens: milliseconds; times as fast as all pairs (range)")
             for name, each in seconds.items():
                 times = [a / b for a, b in zip(seconds[ALL_PAIRS], each, strict=True)]
                 print(

@@ -3,7 +3,7 @@
 import random
 import time
 
-SECONDS_OF_SAMPLE = 0.02  # what is quicker runs several times per sample
+SECONDS_OF_SAMPLE = 0.02  # what is faster runs several times per sample
 
 
 def sample(run, times=1):

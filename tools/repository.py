@@ -137,5 +137,5 @@ def git(root: Path, *arguments: str) -> str:
     return run.stdout.strip() if run.returncode == 0 else ""
 
 
-if __name__ == "__main__":  # `make book` builds every page anew where this line is another one
+if __name__ == "__main__":  # `make book` builds every page again where this line is another one
     print(find_repository(Path.cwd()), os.environ.get("BOOK_URL"), os.environ.get("JUPYTERHUB_URL"))

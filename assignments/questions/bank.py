@@ -6,13 +6,13 @@ name. Each `[[question]]` in it has a `title`, and says where its stem and its r
     chapter = 2            question 2 at the end of the chapter, and its folded answer
     mistake = "The bias forgotten"
                            the code of that mistake in the guide for instructors, and what its
-                           check says to whoever wrote it
+                           check says to the one who wrote it
     stem = …, reason = …   neither: written for the bank
 
 `before` and `ask` are paragraphs around the stem: what a reader of the chapter has in front of
 them, and what is to be chosen. `without` is a piece of the reason that nobody else understands, and
 is left out: it leans on the chapter, or it is what a check found on inputs of its own. `says` are
-the words of the answer that say which choice is right: whoever changes them is told once, by
+the words of the answer that say which choice is right: the one who changes them is told once, by
 `stale_quotes`, and looks at the choices. Then comes one of three ways to answer:
 
     right = "…"            one of four choices is right
@@ -138,7 +138,7 @@ def make_question(
 def stale_quotes(folder: Path = BANK) -> list[str]:
     """What the bank quotes of an answer that the book does not say any more, a line each.
 
-    The bank still loads: it may be right, but whoever changed the answer has to look at it.
+    The bank still loads: it may be right, but the one who changed the answer has to look at it.
     """
     guide, lines = mistakes(), []
     for path in CHAPTERS:

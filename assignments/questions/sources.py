@@ -65,7 +65,7 @@ def code_alone(code: str) -> str:
 
 
 def words_of(quoted: str) -> str:
-    """What the check answers whoever wrote the code, without what it says of its own inputs."""
+    """What the check answers the one who wrote the code, without what it says of its own inputs."""
     paragraphs = re.sub("^> ?", "", quoted, flags=re.MULTILINE).strip().split("\n\n")
     said = [text for text in paragraphs if not text.startswith(("With ", "That was with "))]
-    return "\n\n".join(["To whoever wrote this code:", *(" ".join(text.split()) for text in said)])
+    return "\n\n".join(["To the author of this code:", *(" ".join(text.split()) for text in said)])

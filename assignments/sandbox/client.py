@@ -17,7 +17,7 @@ TOKEN = "application/x-attention-test-ended"
 
 
 class Client(NotebookClient):
-    """Keeps what each cell's run came to, and no more output than is read.
+    """Keeps what each cell's run gave, and no more output than is read.
 
     ended: the test cells that have run to their ends, as far as a kernel can show it.
     """

@@ -17,7 +17,7 @@ PATH_BENEATH = 1
 WRITE_FILE, READ_FILE, READ_DIR = (1 << bit for bit in (1, 2, 3))
 MAKE_DIR, MAKE_FILE, MAKE_SOCKET, MAKE_LINK, TRUNCATE = (1 << bit for bit in (7, 8, 9, 12, 14))
 READ = READ_FILE | READ_DIR
-# Whoever deletes nothing hides nothing: a deleted file that is still open fills the disk unseen.
+# What deletes nothing hides nothing: a deleted file that is still open fills the disk unseen.
 WRITE = READ | WRITE_FILE | MAKE_DIR | MAKE_FILE | MAKE_SOCKET | MAKE_LINK | TRUNCATE
 # What each version of the kernel's interface can forbid: what is done to files, TCP's bind and
 # connect, and signals and abstract sockets to processes outside. What a version lacks seccomp.py

@@ -132,7 +132,7 @@ FCNTL = (*range(8), 36, 37, 38, 1030)
 IOCTL = (0x5401, 0x802C542A, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451, 0x40049409)
 # PR_SET_NAME, PR_GET_NAME, PR_SET_VMA, PR_SVE_GET_VL: names of threads and memory, a vector's size.
 PRCTL = (15, 16, 0x53564D41, 51)
-# A stream reaches only who has accepted it, a datagram whoever has a name.
+# A stream reaches only one who has accepted it, a datagram anyone who has a name.
 UNIX_STREAM = (
     Condition(0, ALL_BITS, (socket.AF_UNIX,)),
     Condition(1, SOCKET_TYPE, (socket.SOCK_STREAM,)),

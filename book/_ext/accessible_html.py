@@ -9,7 +9,7 @@ from sphinx.application import Sphinx
 # Entries of a list of sources: this role is deprecated, and the list around them only takes list
 # items.
 SOURCE = 'role="doc-biblioentry"'
-# A folded cell reads "Show the code": whoever speaks to the browser says what they read.
+# A folded cell reads "Show the code": a user who speaks to the browser says what they read.
 OTHER_NAME = ' aria-label="Toggle hidden content"'
 # The empty corner of a table: nobody can hear an empty header cell, and without a header the column
 # below it has none.

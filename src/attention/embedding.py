@@ -117,7 +117,7 @@ class SinusoidalPositionalEncoding(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> nn.Module:
-        """Move the module, as torch does; off the meta device the rows are computed anew.
+        """Move the module, as torch does; off the meta device the rows are computed again.
 
         Module.to_empty leaves them uninitialised, and no state_dict has them to fill them with.
         """

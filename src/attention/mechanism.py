@@ -18,7 +18,7 @@ from attention.heads import for_each_head
 
 
 class Mechanism(nn.Module):
-    """A function of q, k, v and mask in the place of scaled dot-product attention.
+    """A function of q, k, v and mask instead of scaled dot-product attention.
 
     It makes no weights.
 

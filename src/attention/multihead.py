@@ -107,13 +107,13 @@ class MultiHeadAttention(nn.Module):
                 heads, query, key). A query that may attend to nothing gets weights 0, its heads
                 return 0, and its output is the bias of w_o.
             causal: hides the future, as mask=causal_mask(n) does, and besides a mask. Without
-                weights it is quicker than the mask: see `fused_attention`.
+                weights it is faster than the mask: see `fused_attention`.
             cache: takes the keys and values of these tokens, which then attend to all that it
                 holds. The axis `key` of the weights and of the mask counts all of them. Pass
                 causal=True with several tokens; one alone has no future to hide. A `RollingCache`
                 keeps the last tokens and the first, and takes no mask.
             need_weights: False returns None for the weights and computes the output as
-                `fused_attention` does, quicker and without a query × key matrix. True computes it
+                `fused_attention` does, faster and without a query × key matrix. True computes it
                 as `scaled_dot_product_attention` does, which says what that costs.
 
         Returns:

@@ -89,7 +89,7 @@ def plot_matrices(
             between 0 and 1.
         per_line: how many matrices stand beside each other.
         origins: by title, the number of the token that each entry comes from: it gives the cell its
-            colour and its digit, in place of the entry.
+            colour and its digit, instead of the entry.
         numbers: False draws smaller cells without their numbers, for matrices with many.
 
     Returns:

@@ -42,7 +42,7 @@ def tiled_attention(
         query: (batch, heads, query, d_key).
         key: (batch, heads, key, d_key).
         value: (batch, heads, key, d_value).
-        mask: as in `scaled_dot_product_attention`. A padding mask is small; in place of a causal
+        mask: as in `scaled_dot_product_attention`. A padding mask is small; instead of a causal
             one pass causal=True.
         causal: whether the keys in a query's future are hidden, the last query aligned with the
             last key as in `causal_mask`. Tiles that lie in the future as a whole are skipped, which

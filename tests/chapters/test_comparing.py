@@ -2,7 +2,7 @@
 
 nbval compares the text. It looks neither at widgets nor at pictures, so a slider that lost its
 picture, or a figure of an older formula, would stay on the page unseen. The tests in Colab's
-packages run every chapter anew and compare them (tests/clients/test_colab.py).
+packages run every chapter again and compare them (tests/clients/test_colab.py).
 """
 
 import base64

@@ -77,7 +77,7 @@ def test_the_code_of_the_guide_runs(monkeypatch):
             "0.0",
             ["the object never first, as it stands", "the same model, the object always first"],
         ),
-        ("0.5", ["trained anew, the object first in half"]),
+        ("0.5", ["trained again, the object first in half"]),
     ],
 )
 def test_it_comes_to_what_the_guide_says(share, rows):

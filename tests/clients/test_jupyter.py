@@ -205,7 +205,7 @@ class Live:
             several[0],
         )
         picture.locator(f"svg[data-name='{several[0]}']").hover(position=middle)
-        # At rest on the picture the pointer would point anew, at another cell, when the page moves.
+        # A pointer at rest on the picture would point at another cell when the page moves.
         self.page.mouse.move(0, 0)
         picture.locator("[data-cursor]").focus()
         # Bars, one above another, are a single column: there is nothing to the right of a cell.

@@ -256,7 +256,7 @@ def test_nothing_leans_on_what_only_the_chapter_shows(bank):
 
 def test_a_mistakes_reason_has_no_numbers_of_inputs_that_nobody_sees(questions):
     """A check says them too, of the inputs that it tries."""
-    reasons = [each for each in questions if each.reason.startswith("To whoever wrote this code:")]
+    reasons = [each for each in questions if each.reason.startswith("To the author of this code:")]
     assert len(reasons) == sum(map(len, mistakes().values()))
     for question in reasons:
         prose = re.sub("`[^`]*`", "", question.reason)

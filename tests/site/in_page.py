@@ -9,7 +9,7 @@ import numpy as np
 import attention.explore
 from attention.explore.modules import bundle
 
-# Makes a view's module importable, with its functions in place of the widget around them, and two
+# Makes a view's module importable, with its functions instead of the widget around them, and two
 # more: the weights of a model out of the text of its bytes, and the bytes of doubles as text.
 LOAD = """
 async code => {

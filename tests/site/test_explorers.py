@@ -376,7 +376,7 @@ def test_tables_hold_the_same_numbers(shown, explorer_cell):
 
 
 def test_drawn_is_what_torch_computes(shown, explorer_cell):
-    """The chapter stores what torch computes: tests/clients/test_colab.py runs it anew."""
+    """The chapter stores what torch computes: tests/clients/test_colab.py runs it again."""
     _, widget = shown
     stem, nth, source = explorer_cell
     if "steps_explorer(" in source:

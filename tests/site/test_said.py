@@ -5,7 +5,7 @@ numbers are compared with the frame that torch computed, and the outline with th
 are compared with a text in the folder `said`, where # stands for the cell's own number: its status
 at every place in one line, and in another what is said of the first cell of each kind; of the two
 explorers in `WHOLE` all words, labels and highlights. After a change that is wanted delete the
-explorer's text and run this test: it writes the text anew, and fails once. Read the diff.
+explorer's text and run this test: it writes the text again, and fails once. Read the diff.
 """
 
 import json
@@ -233,7 +233,7 @@ def spoken(value):
 
 
 def template(cell, value):
-    """What is said of a cell, with # in the place of its number, and what is outlined beside it."""
+    """What is said of a cell, with # instead of its number, and what is outlined beside it."""
     others = len(cell["outlined"]) - 1
     beside = f" (and {others} outlined)" if others else ""
     for text in spoken(value):

@@ -108,7 +108,7 @@ sys.exit(pytest.main(["tests", "--collect-only", "-q", "-n", "0"], plugins=[List
 
 
 def takes(step, path, marks):
-    """Whether a step's command takes a test: for each to collect all anew would take minutes."""
+    """Whether a step's command takes a test: for each to collect all again would take minutes."""
     places = [each for each in step if (ROOT / each).exists()]
     ignored = [each.removeprefix("--ignore=") for each in step if each.startswith("--ignore=")]
     wanted = step[step.index("-m") + 1] if "-m" in step else "True"

@@ -191,7 +191,7 @@ def test_copies_compute_the_same(unchecked, name):
 
 @pytest.mark.parametrize("name", MODULES)
 def test_a_module_made_without_memory_is_filled_from_its_state(unchecked, name):
-    """On the meta device a module has shapes alone; what its state lacks is computed anew."""
+    """On the meta device a module has shapes alone; what its state lacks is computed again."""
     row = unchecked.MODULES[name]
     module, inputs = row.make(), row.inputs(N)
     with torch.device("meta"):

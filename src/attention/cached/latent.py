@@ -290,7 +290,7 @@ class LatentAttention(nn.Module):
             Absorbed, a token takes O(d_model · (d_model + d_latent) + n · n_heads · (d_latent +
             d_rotary)) and reads n · (d_latent + d_rotary) numbers. Many tokens at once beside a
             long cache, more than about d_latent · d_key / (d_latent - d_key), would take fewer
-            multiplications through keys and values made anew of what the cache holds. This layer
+            multiplications through keys and values made again from what the cache holds. This layer
             absorbs them all the same.
         """
         if not isinstance(cache, LatentCache | None):

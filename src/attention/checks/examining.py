@@ -16,8 +16,8 @@ FLOAT64 = (
     "if you like, and end with `.to(torch.float32)`."
 )
 CHANGING = (
-    "Something in it is drawn at random, such as dropout or a layer that is created anew at every "
-    "call, or it remembers the call before."
+    "Something in it is drawn at random, such as dropout or a layer that is created afresh at "
+    "every call, or it remembers the call before."
 )
 
 

@@ -21,7 +21,7 @@ PADDED, CAUSAL = 2, 3  # places among the cases
 INPUTS = ("query", "key", "value")
 CUT = (
     "Something cuts the way back from the output: `.detach()`, `.data`, `torch.no_grad()`, "
-    "`.item()`, or a tensor made anew with `torch.tensor`."
+    "`.item()`, or a new tensor made with `torch.tensor`."
 )
 
 

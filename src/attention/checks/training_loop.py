@@ -115,7 +115,7 @@ class Batches(Case):
 
 def cases(numbers: Numbers) -> list[Batches]:
     def case() -> Batches:
-        steps, batch, seq = sorted(numbers.sizes(3, least=3))  # the check is quick with few steps
+        steps, batch, seq = sorted(numbers.sizes(3, least=3))  # the check is fast with few steps
 
         def words(*shape):
             return torch.randint(VOCAB_SIZE, shape, generator=numbers.numbers_from)

@@ -29,7 +29,7 @@ LONGEST = 12
 
 
 class Writer(nn.Module):
-    """A decoder of one head, small enough to be drawn anew for each case."""
+    """A decoder of one head, small enough to be drawn afresh for each case."""
 
     def __init__(self, numbers: Numbers) -> None:
         super().__init__()

@@ -20,7 +20,7 @@ class Measured(NamedTuple):
             needed more than 60 s or 12 GB was left out.
         peak_bytes: the memory above the inputs, likewise.
         exponent: by mechanism, e in time = c · nᵉ, fitted to the last three sizes.
-        times_as_quick: by mechanism, how many times as quick as torch's fused kernel at the largest
+        times_as_quick: by mechanism, how many times as fast as torch's fused kernel at the largest
             size, the median of the ratios within a round.
     """
 

@@ -1,6 +1,6 @@
 """Attention in the open and in tiles on one GPU: a run of the benchmark, stored with the package.
 
-`python -m benchmarks.on_a_gpu` measures anew, where there is a GPU.
+`python -m benchmarks.on_a_gpu` measures again, where there is a GPU.
 """
 
 import json

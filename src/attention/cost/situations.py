@@ -1,7 +1,7 @@
 """Training, prefill and decode: what the book's causal mechanisms took, a stored benchmark.
 
-`python -m benchmarks.situations` measures anew. Ratios are those of mechanisms that ran in the same
-run, side by side. On a GPU torch's kernel for all pairs is compiled and tuned and the book's
+`python -m benchmarks.situations` measures again. Ratios are those of mechanisms that ran in the
+same run, side by side. On a GPU torch's kernel for all pairs is compiled and tuned and the book's
 mechanisms are plain torch, which decides more than the mechanism does.
 """
 
@@ -15,7 +15,7 @@ ALL_PAIRS = "softmax, all pairs"
 
 
 class TimesAsQuick(NamedTuple):
-    """How many times as quick as torch's kernel over all pairs: the runs' median and its range."""
+    """How many times as fast as torch's kernel over all pairs: the runs' median and its range."""
 
     median: float
     least: float

@@ -1,7 +1,7 @@
 """An attention head that the reader sets by hand, and at how many verbs it is right.
 
 A word's score is the sum of what it is liked for: for being a noun, and for its seat. Counted from
-the start of the sentence, the seats are the same whoever asks: one query for all verbs. Counted
+the start of the sentence, the seats are the same for every asker: one query for all verbs. Counted
 from the verb that asks, each verb has a query of its own.
 """
 

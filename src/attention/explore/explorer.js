@@ -28,7 +28,7 @@ let fields = 0; // numbers the text fields of a page, to tie each label to its f
 //   note      (frame, at) => what the text lacks
 //   examples  texts to try
 //   act       (what, memory): a button of the picture (`data-act`) was pressed, or a word was
-//             pointed at (`data-ask`); `memory` is its to write into, and the frame is made anew;
+//             pointed at (`data-ask`); `memory` is its to write into, and the frame is made again;
 //             what it returns, places of controls by name, is chosen there
 export function explorer(view) {
   return { render: ({ model, el }) => render(view, model, el) };
@@ -49,7 +49,7 @@ function render(view, model, el) {
   const pointer = pointerOver(picture, readout, (cell) => describe(cell, frame, at));
   const own = ownText(kind, form, suggestions, () => update(true));
   const { memory, redraws } = sharedBy(model); // of the view's own buttons
-  let width = el.clientWidth; // asking for it anew would lay the page out before every drawing
+  let width = el.clientWidth; // asking for it again would lay the page out before every drawing
   let frame, at;
   let near = true; // on the screen, or about to be
   let stale = false;

@@ -43,7 +43,7 @@ export function painting(view) {
     render({ model, el }) {
       const end = render({ model, el });
 
-      // After the drawing is made anew, the cell is read out as it is now.
+      // After the drawing is made again, the cell is read out as it is now.
       function readAgain({ target }) {
         const act = target.closest?.("path[data-act]")?.dataset.act;
         const cell = act && el.querySelector(`path[data-act="${act}"]`);

@@ -4,7 +4,7 @@ import { element } from "./markup.js";
 
 const shared = new WeakMap(); // by the explorer's model
 
-// What buttons of the picture wrote, and how to draw each view of the explorer anew.
+// What buttons of the picture wrote, and how to draw each view of the explorer again.
 export function sharedBy(model) {
   if (!shared.has(model)) shared.set(model, { memory: {}, redraws: new Set() });
   return shared.get(model);

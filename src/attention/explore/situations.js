@@ -1,4 +1,4 @@
-// How many times as quick as all pairs each mechanism was: a dot on a scale of powers of ten, and
+// How many times as fast as all pairs each mechanism was: a dot on a scale of powers of ten, and
 // how far the runs reached.
 
 import { explorer } from "./explorer.js";
@@ -13,15 +13,15 @@ const PITCH = 38; // pixels from mechanism to mechanism
 export default explorer({
   status({ names, medians }, at) {
     const quicker = names.filter((_, r) => medians.data[r] > 1).length;
-    return `${where(at)} · quicker than all pairs: ${quicker} of ${names.length}`;
+    return `${where(at)} · faster than all pairs: ${quicker} of ${names.length}`;
   },
 
   draw(frame, at, available) {
     const left = frame.untimed.length ? ` Not timed here: ${frame.untimed.join("; ")}.` : "";
     return row(
-      `Times as quick as all pairs: ${where(at)}`,
+      `Times as fast as all pairs: ${where(at)}`,
       [panel(
-        "left of the dashes slower, right of them quicker",
+        "left of the dashes slower, right of them faster",
         dots(frame, Math.min(available, 640)),
       )],
       `${frame.measured}. The line behind a dot reaches from the least to the most of the runs.` +
@@ -30,7 +30,7 @@ export default explorer({
   },
 
   describe({ r, value }, { names, least, most }) {
-    return `${names[r]}: ${times(value)} times as quick as all pairs, ` +
+    return `${names[r]}: ${times(value)} times as fast as all pairs, ` +
       `from ${times(least.data[r])} to ${times(most.data[r])} in the runs.`;
   },
 });
@@ -47,7 +47,7 @@ function dots({ names, medians, least, most }, width) {
   const bottom = names.length * PITCH + 4;
   const x = (value) => tenth(left + (Math.log10(value) / REACH + 1) / 2 * (right - left));
   record({
-    ...{ name: "medians", tensor: medians, rows: names, columns: ["times as quick"] },
+    ...{ name: "medians", tensor: medians, rows: names, columns: ["times as fast"] },
     ...{ largest: medians.largest, keys: names.map(() => undefined) },
     ...{ left: 0, top: 0, size: width, high: PITCH },
   });

@@ -1,4 +1,4 @@
-"""How quick each mechanism was, by situation, length of the text and machine: the stored runs."""
+"""How fast each mechanism was, by situation, length of the text and machine: the stored runs."""
 
 import torch
 from ipywidgets import Dropdown, SelectionSlider
@@ -14,7 +14,7 @@ LENGTHS = [1024, 4096, 16384, 65536]
 
 
 def situations_explorer() -> Explorer:
-    """Explore how many times as quick as torch's kernel over all pairs each mechanism was.
+    """Explore how many times as fast as torch's kernel over all pairs each mechanism was.
 
     Returns:
         The explorer, with controls ``situation``, ``machine`` and ``n``, the number of tokens.
@@ -51,17 +51,17 @@ def situations_explorer() -> Explorer:
         panel.axvline(1, color="#888888", linestyle="--")
         panel.set_xscale("log")
         panel.set_xticks([0.01, 0.1, 1], ["0.01", "0.1", "1"])
-        panel.set_xlabel("times as quick as all pairs in torch’s kernel")
+        panel.set_xlabel("times as fast as all pairs in torch’s kernel")
         panel.invert_yaxis()
         panel.spines[["top", "right"]].set_visible(False)
         figure.tight_layout()
         alt = (
-            "Times as quick as all pairs, prefill of 65,536 tokens on a GPU, a dot for each "
-            "mechanism on a scale of powers of ten. The window is quicker than all pairs, few KV "
-            "heads and the strided pattern are about as quick, LSH takes some three times as long, "
+            "Times as fast as all pairs, prefill of 65,536 tokens on a GPU, a dot for each "
+            "mechanism on a scale of powers of ten. The window is faster than all pairs, few KV "
+            "heads and the strided pattern are about as fast, LSH takes about three times as long, "
             "linear attention and the delta rule over twenty times."
         )
-        return Picture(figure, alt, {"times as quick": frame["medians"]})
+        return Picture(figure, alt, {"times as fast": frame["medians"]})
 
     controls = {
         "situation": Dropdown(options=SITUATIONS, value="prefill", description="situation"),

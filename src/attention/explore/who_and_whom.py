@@ -60,7 +60,7 @@ def who_and_whom_explorer(
         sentence: what it starts with, with a verb that the model knows.
         title: what a screen reader calls the figure, in a few words that no other figure has.
         d_models: the widths that the d_model slider offers.
-        model: one that `train` returned, to be shown in the place of the stored ones.
+        model: one that `train` returned, to be shown instead of the stored ones.
         draw: draws the sentences of this model, as for `train`. It is measured at the verbs of
             4,000 new ones.
 

@@ -37,7 +37,7 @@ def orthogonal_projection(
     length is drawn apart. The paper takes no more than d_key vectors, so that one group is enough.
 
     Keep the rows as a buffer, since queries and keys must meet the same ones. In training the paper
-    draws them anew from time to time; `Performer` does both.
+    draws them again from time to time; `Performer` does both.
 
     Args:
         n_features: how many vectors.
@@ -212,7 +212,7 @@ class Performer(nn.Module):
 
     The projection is a buffer, (n_features, d_key), saved with the weights and shared by all heads.
 
-    In training the paper draws the projection anew from time to time: with features that stay, its
+    In training the paper draws a new projection from time to time: with features that stay, its
     models stop improving earlier (§4.2 and figure 5). Call `redraw` for this every few hundred
     steps, between two steps.
 

@@ -60,7 +60,7 @@ class LinearBias(nn.Module):
         self.register_buffer("slopes", slopes, persistent=False)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> nn.Module:
-        """Move the module, as torch does, and compute the slopes anew, in float32 at least.
+        """Move the module, as torch does, and compute the slopes again, in float32 at least.
 
         Else `double` would leave them as exact as float32, and `to_empty` uninitialised.
         """

@@ -2,7 +2,7 @@
 
 A pair that turned a whole round within the training length has met every angle, and one that did
 not would meet angles that training never showed. So the slow pairs are slowed down by the factor
-by which texts grow, which keeps their angles among the known ones; the quick pairs, which tell
+by which texts grow, which keeps their angles among the known ones; the fast pairs, which tell
 neighbours apart, stay; and between both lies a ramp. Models are trained on for a while with the
 new angles.
 """

@@ -6,7 +6,7 @@ the score of a query at position m and a key at position n depends on m − n, a
 itself. Each pair of components has its own θ: the first turns by a radian from one position to the
 next, the last, for a wide d_key, by little more than 1/base.
 
-It belongs after the split: before it, the first head would get all the quick turns and the last all
+It belongs after the split: before it, the first head would get all the fast turns and the last all
 the slow ones. And it belongs on queries and keys alone: values carry what is attended to, not where
 it stands.
 """
@@ -135,7 +135,7 @@ class Rotary(nn.Module):
         return self.kept
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> nn.Module:
-        """Move the module, as torch does, and compute the angles anew, in float32 at least.
+        """Move the module, as torch does, and compute the angles again, in float32 at least.
 
         Else `double` would leave them as exact as float32, and `to_empty` uninitialised.
         """

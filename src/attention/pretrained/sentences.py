@@ -1,4 +1,4 @@
-"""Sentences in which a verb's subject is not the word before it, for a published model.
+"""Sentences in which a verb's subject is not the previous word, for a published model.
 
 Each kind pulls two rules apart: a head that looks for the subject, and one that looks for the
 previous word or the nearest noun.

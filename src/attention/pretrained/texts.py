@@ -1,4 +1,4 @@
-"""Four texts of some 680 tokens, which no model has been trained on: they were written for this."""
+"""Four texts of about 680 tokens, written for this book: no model has been trained on them."""
 
 from pathlib import Path
 from typing import Any

@@ -296,7 +296,7 @@ class ReformerAttention(nn.Module):
     Parameters by name: `w_qk`, `w_v` and `w_o`, each (d_model, d_model) with a bias. The rotations
     are drawn once and stay: a buffer of shape (n_rounds, d_key, n_buckets / 2), saved with the
     weights and shared by all heads, so that the same input always gives the same output. The
-    authors' code (Trax) draws them anew at every step, for every head and sentence, so that what
+    authors' code (Trax) draws them afresh at every step, for every head and sentence, so that what
     one draw separates another may bring together.
 
     Args:

@@ -290,7 +290,7 @@ def hide(
     mask: Bool[Tensor, "..."] | None,
     position: Int[Tensor, "query 1"] | None,
 ) -> Float[Tensor, "batch query key"]:
-    """The lowest number in the place of the scores of padding, and of keys after a position."""
+    """The lowest number instead of the scores of padding, and of keys after a position."""
     hidden = torch.zeros(1, 1, scores.shape[-1], dtype=torch.bool, device=scores.device)
     if mask is not None:
         hidden = ~mask.expand(*(1,) * (4 - mask.ndim), *mask.shape)[:, 0]
@@ -304,7 +304,7 @@ class LightningIndexer(nn.Module):
 
     Parameters by name: `w_q` (n_index_heads · d_index, d_model), `w_k` (d_index, d_model) and `w_w`
     (n_index_heads, d_model), without biases. All index heads share one key, and a query weighs its
-    heads by numbers of its own. ReLU is quick, and the scores are no weights yet: only their order
+    heads by numbers of its own. ReLU is fast, and the scores are no weights yet: only their order
     counts for the choice.
 
     DeepSeek-V3.2, as released, has 64 index heads of 128 numbers. It makes its queries from

@@ -1,4 +1,4 @@
-"""What a trained task is, and how `make train` trains the models of one anew.
+"""What a trained task is, and how `make train` trains the models of one again.
 
 Every folder beside this module is a task, with the same names for the same things: `data.py` draws
 its examples, `model.py` is the model, `training.py` has the recipe, `evaluation.py` measures,
@@ -31,7 +31,7 @@ class Task(NamedTuple):
         seeds: those with which each model is trained, by name; seed 0 alone for a name that lacks.
         choose: the place of the one that is stored among a name's trained models, one for each
             seed; the first unless given.
-        besides: each makes another file of the folder and prints what it comes to; with
+        besides: each makes another file of the folder and prints what it reaches; with
             dry_run=True it stores nothing.
     """
 

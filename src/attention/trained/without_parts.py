@@ -120,7 +120,7 @@ def spread(x: Float[Tensor, "... seq d_model"]) -> Float[Tensor, "..."]:
         x: rows, (..., seq, d_model), not all of them 0.
 
     Source:
-        Dong et al. 2021, §2.1: their residual res(X), with the mean in place of the nearest row
+        Dong et al. 2021, §2.1: their residual res(X), with the mean instead of the nearest row
         and the Frobenius norm.
 
     Example:

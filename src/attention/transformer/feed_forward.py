@@ -6,7 +6,7 @@ With the usual d_ff = 4 · d_model it holds two thirds of an encoder layer's par
 
 With a gate, a second linear layer to d_ff columns is multiplied by the activated first. Language
 models since PaLM and Llama have it, with SiLU for the activation (SwiGLU) or GELU (GEGLU), and a
-d_ff of two thirds as many columns, so that three matrices hold as many numbers as two.
+d_ff of two thirds as many columns, so that three matrices hold as many parameters as two.
 """
 
 import copy

@@ -554,7 +554,7 @@ def step(query, key, value, alpha, state=None):
         "This is the weight behind the window.",
     ),
     (
-        "not shared anew",
+        "not shared again",
         {"near = near / near.sum(dim=1, keepdim=True)": "pass"},
         "The weights that are left do not share 1 anew.",
     ),

@@ -206,7 +206,7 @@ MISTAKES = [
         "asks for no gradient",
     ),
     (
-        "a method in the place of weights",
+        "a method instead of weights",
         {
             "copy-weights": """def copy_weights(theirs, mine):
     def forward(query, key=None, value=None, mask=None, **_):

@@ -1,4 +1,4 @@
-"""Kernels that are forked from one process are as those that are started anew."""
+"""Kernels that are forked from one process are as those that are started again."""
 
 import os
 import signal

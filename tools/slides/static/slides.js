@@ -26,7 +26,7 @@ function fitText(slide, shown) {
   }
 }
 
-/** When an explorer has drawn itself anew for the room it has now. */
+/** When an explorer has drawn itself again for the room it has now. */
 const drawn = () =>
   new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
 
@@ -65,7 +65,7 @@ function fit(slide) {
 }
 
 // An explorer comes after its slide, and some of its pictures are higher than the first one. While
-// a cell is read out the slide stays: to fit it anew would take the focus from the picture.
+// a cell is read out the slide stays: to fit it again would take the focus from the picture.
 const growing = new ResizeObserver((entries) => {
   for (const { target } of entries) {
     const slide = target.closest("section");

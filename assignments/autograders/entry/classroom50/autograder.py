@@ -13,6 +13,6 @@ for name in ("result.json", "release-body.md"):
     Path(name).unlink(missing_ok=True)
 if not PYTHON.exists():
     subprocess.run(["bash", str(HERE / "install.sh")], check=True, cwd=HERE)
-# -P: no file of the student's is imported in the place of a module.
+# -P: no file of the student's is imported instead of a module.
 command = [str(PYTHON), "-W", "ignore", "-P", "-m", "assignments.autograders.classroom50"]
 sys.exit(subprocess.run(command, env=os.environ | {"PYTHONPATH": str(HERE)}).returncode)

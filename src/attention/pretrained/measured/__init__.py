@@ -1,4 +1,4 @@
-"""Stored measurements of SmolLM2-135M: `python -m attention.pretrained` makes them anew.
+"""Stored measurements of SmolLM2-135M: `python -m attention.pretrained` makes them again.
 
 Each file holds what one function of `__main__` returned.
 """
@@ -55,7 +55,7 @@ def loss_range(mistake: str) -> tuple[float, float]:
 
 
 def store(name: str, measured: Any) -> None:
-    """Store one measurement in place of the last, with four digits behind the point."""
+    """Store one measurement instead of the last, with four digits behind the point."""
     text = json.dumps(rounded(measured), ensure_ascii=False, separators=(",", ":"))
     (HERE / f"{name}.json").write_text(text + "\n", "utf-8")
 

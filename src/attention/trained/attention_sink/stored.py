@@ -1,4 +1,4 @@
-"""The trained weights that the book shows, and what five seeds of each kind came to."""
+"""The trained weights that the book shows, and what five seeds of each kind reached."""
 
 from pathlib import Path
 
@@ -47,7 +47,7 @@ def measured(layer: str = "plain") -> list[dict]:
 
 
 def train_table(*, dry_run: bool) -> None:
-    """Train the other seeds as well, print what each comes to, and store the table."""
+    """Train the other seeds as well, print what each reaches, and store the table."""
     table = {}
     for layer in LAYERS:
         table[layer] = [measure(train(layer, seed)) for seed in SEEDS]

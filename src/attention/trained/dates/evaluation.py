@@ -126,7 +126,7 @@ def alignment(weights: Float[Tensor, "batch target key"], dates: list[WrittenDat
 
 
 class Measured(NamedTuple):
-    """What a model comes to on some dates.
+    """What a model reaches on some dates.
 
     Attributes:
         exact: the share of dates of which every sign is right.

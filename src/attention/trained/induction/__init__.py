@@ -1,8 +1,7 @@
 """Induction: what followed a token last time follows it again. One layer falls short, two do it.
 
 A sequence of random tokens holds a part that comes twice. The second time around, each next token
-is known to whoever finds the place where the current token stood before and reads what came after
-it.
+is known to a head that finds where the current token came before and reads what followed it.
 
 Two heads in a row find the place. A head of the first layer copies into each token the one before
 it (a previous-token head). A head of the second asks for the key whose copy is the current token,

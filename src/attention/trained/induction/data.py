@@ -31,7 +31,7 @@ def draw_sequences(count: int, generator: torch.Generator) -> Sequences:
     """Draw sequences of 32 tokens in which a part of 4 to 12 tokens comes twice.
 
     No token comes twice but for that part, so that a token that has come before says where to look.
-    The part's length and the places of its two copies are drawn anew for each sequence, so that no
+    The part's length and the positions of its copies are drawn afresh for each sequence, so that no
     one distance leads from the second copy to the first.
 
     Args:

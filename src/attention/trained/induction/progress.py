@@ -1,8 +1,8 @@
 """How the two induction models learned: their loss, and what their heads did, on the way.
 
 A model that has not found out how to look things up is about as good after 200 steps as after 50.
-Then the loss falls within some 50 steps, and the previous-token head and the induction heads appear
-within the hundred steps around these.
+Then the loss falls within about 50 steps, and the previous-token head and the induction heads
+appear within the hundred steps around these.
 """
 
 from pathlib import Path
@@ -84,7 +84,7 @@ def train_watched(n_layers: int) -> tuple[AttentionOnly, Progress]:
 
 
 def train_progress(*, dry_run: bool) -> None:
-    """Train the models that are stored once more, print what they came to on the way, store it."""
+    """Train the models that are stored once more, print what they reached on the way, store it."""
     for n_layers in LAYERS:
         _, progress = train_watched(n_layers)
         ends = "  ".join(f"{name} {each[-1]:.3f}" for name, each in progress._asdict().items())

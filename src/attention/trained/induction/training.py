@@ -33,7 +33,7 @@ def train(
     steps: int | None = None,
     watch: Callable[[int, float, AttentionOnly], None] | None = None,
 ) -> AttentionOnly:
-    """Train one model: some 20 s on one processor with two layers.
+    """Train one model: about 20 s on one processor with two layers.
 
     Sequences are drawn as they are used, and the loss is that of the determined tokens alone. The
     weights are rounded to the half precision in which they are stored.

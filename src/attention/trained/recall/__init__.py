@@ -9,7 +9,7 @@ In a second task every key is written twice, with another value, and the later o
 without positions sees a set of pairs: it cannot know which of two came later, and answers half of
 the questions. A state that decays or is corrected can know.
 
-`python -m attention.trained.recall` trains them all: 3 seeds, 2 tasks, some 10 s each.
+`python -m attention.trained.recall` trains them all: 3 seeds, 2 tasks, about 10 s each.
 `fair` compares stacks of them, each at its best learning rate.
 """
 

@@ -1,4 +1,4 @@
-"""Train the models that recall pairs anew, and store what they come to.
+"""Train the models that recall pairs again, and store what they reach.
 
 `python -m attention.trained.recall [MECHANISM …] [--processes 2] [--dry-run]` trains some of them
 or all; `make train` trains all of them among the others.

@@ -10,7 +10,7 @@ from attention.trained.recall.model import RecallModel
 
 @torch.no_grad()
 def accuracy(model: RecallModel, pairs: Pairs) -> float:
-    """The share of the questions that are answered right; guessing comes to 1/16.
+    """The share of the questions that are answered right; guessing reaches 1/16.
 
     Example:
         >>> from attention.trained.recall import accuracy, load, new_pairs

@@ -131,7 +131,7 @@ def best_rate(runs: list[Run], setting: Setting) -> float:
 
 
 def shares_by_seed(runs: list[Run], setting: Setting) -> dict[int, list[float]]:
-    """What five seeds came to at the chosen rate, for each number of pairs.
+    """What five seeds reached at the chosen rate, for each number of pairs.
 
     Example:
         >>> from attention.trained.recall import fair

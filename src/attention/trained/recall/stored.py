@@ -1,4 +1,4 @@
-"""The trained weights that the book shows, and what every mechanism came to.
+"""The trained weights that the book shows, and what every mechanism reached.
 
 The weights are those of softmax and of linear attention. Of all mechanisms a table holds what three
 models measured, by task: the accuracy by the number of pairs as metadata, and the accuracy by place
@@ -41,7 +41,7 @@ def load(mechanism: str = "softmax") -> RecallModel:
     if mechanism not in STORED:
         raise ValueError(
             f"no weights are stored for {mechanism!r}, only for 'softmax' and 'linear'; "
-            "`train` makes a model of every mechanism, and `measured` says what they came to"
+            "`train` makes a model of every mechanism, and `measured` says what they reached"
         )
     return weight_files.load(MECHANISMS[mechanism].make, WEIGHTS / f"{mechanism}.safetensors")
 
@@ -73,7 +73,7 @@ def measured(mechanism: str, *, rewritten: bool = False) -> dict[int, list[float
 
 
 def measured_places(mechanism: str) -> Float[Tensor, " places"]:
-    """Read what `accuracy_by_place` came to, on average over three models.
+    """Read what `accuracy_by_place` gave, on average over three models.
 
     Args:
         mechanism: one of `MECHANISMS`.

@@ -20,7 +20,7 @@ SEEDS = range(3)
 
 
 class Trained(NamedTuple):
-    """What one training comes to; the places where all keys differ."""
+    """What one training reaches; the places where all keys differ."""
 
     by_pairs: dict[int, float]
     places: Tensor | None
@@ -37,7 +37,7 @@ def train_and_measure(mechanism: str, task: str, seed: int) -> Trained:
 def train_table(
     mechanisms: Sequence[str] = tuple(MECHANISMS), *, processes: int = 1, dry_run: bool = False
 ) -> None:
-    """Train the models of some mechanisms, print what each comes to, and store it with the others.
+    """Train the models of some mechanisms, print what each reaches, and store it with the others.
 
     Args:
         mechanisms: some of `MECHANISMS`.

@@ -28,7 +28,7 @@ def losses(model: RelativeClauses, seed: int) -> Iterator[Tensor]:
 def train(
     n_layers: int, seed: int, *, steps: int | None = None, without: Sequence[str] = ()
 ) -> RelativeClauses:
-    """Train one model: some 30 s on one processor with two layers.
+    """Train one model: about 30 s on one processor with two layers.
 
     The weights are rounded to the half precision in which they are stored.
 

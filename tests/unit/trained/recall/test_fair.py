@@ -1,4 +1,4 @@
-"""The fair comparison: which models are trained, in which order, and what they came to."""
+"""The fair comparison: which models are trained, in which order, and what they reached."""
 
 import json
 
