@@ -174,7 +174,7 @@ def test_the_environment_of_another_checkout_is_refused(tmp_path):
         ("book/03-splitting-heads.ipynb", {"03"}),
         ("src/attention/checks/splitting.py", {"03", "07", "11"}),
         ("src/attention/checks/mean_weight.toml", {"08"}),
-        ("src/attention/drawings/cone.py", {"17"}),
+        ("src/attention/drawings/strips.py", {"05", "06", "12", "14", "16"}),
         ("src/attention/explore/masking.py", {"05"}),
         ("README.md", set()),
     ],

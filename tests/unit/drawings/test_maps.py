@@ -8,10 +8,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from attention.drawings import module_map, two_towers, which_one
-from attention.drawings.module_map import UNIT
-from attention.drawings.two_towers import DATE, ISO
-from attention.drawings.two_towers import UNIT as TOWERS_UNIT
-from attention.drawings.which_one import HIGH, LAST, QUESTIONS
+from attention.drawings.maps import DATE, HIGH, ISO, LAST, QUESTIONS, SMALL, UNIT
 from attention.example import running_example
 from attention.trained.dates import load
 from tests.unit.drawings.reading import SVG, elements
@@ -84,7 +81,7 @@ def shapes_of_the_towers():
 
 @pytest.mark.parametrize(
     ("drawn", "shapes", "unit"),
-    [(module_map, shapes_of_the_module, UNIT), (two_towers, shapes_of_the_towers, TOWERS_UNIT)],
+    [(module_map, shapes_of_the_module, UNIT), (two_towers, shapes_of_the_towers, SMALL)],
 )
 def test_every_box_has_the_shape_of_its_tensor(drawn, shapes, unit, width):
     found = {}
