@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention.drawings.drawing import Canvas, Drawing, point, tenth
+from attention.drawings.drawing import Canvas, Drawing, number, point
 
 
 def softmax_steps(scores: Float[Tensor, " key"], labels: Sequence[str]) -> dict[str, Drawing]:
@@ -41,23 +41,20 @@ def softmax_steps(scores: Float[Tensor, " key"], labels: Sequence[str]) -> dict[
 
     def draw(lit: int) -> Drawing:
         def paint(canvas: Canvas) -> Real:
-            share = canvas.width if canvas.narrow else canvas.width / 3
             wide, tall = 50, 74 if canvas.narrow else 120
+            places = canvas.panels(3, tall + 106, across=3)
             for nth, (name, (title, look, words)) in enumerate(zip(values, panels, strict=True)):
-                left = (0 if canvas.narrow else share * nth) + (share - wide * len(scores)) / 2 + 6
-                line = tall + 44 + (tall + 106 if canvas.narrow else 0) * nth
+                value, place = values[name], places[nth]
+                left, line = place.middle[0] - wide * len(scores) / 2 + 6, place.y + tall + 44
                 middle = left + wide * (len(scores) - 0.3) / 2
                 with canvas.group("" if nth == lit else "faint"):
-                    value = values[name]
-                    canvas.text(middle, line - tall - 24, title, f"{look} of bold", size=13)
-                    unit = tall / float(value.abs().max())
-                    bars = {"unit": unit, "wide": wide, "labels": labels}
-                    canvas.bars(name, left, line, value.tolist(), look, **bars)
+                    canvas.text(middle, line - tall - 24, title, f"{look} of bold")
+                    how = {"unit": tall / float(value.abs().max()), "wide": wide, "labels": labels}
+                    canvas.bars(name, left, line, value.tolist(), look, **how)
                     for row, said in enumerate(words):
                         canvas.text(middle, line + 36 + 15 * row, said, "quiet", size=12)
-                if nth and not canvas.narrow:
-                    x = share * nth
-                    canvas.arrow(tenth(x - 14), line - tall / 2, x + 14, line - tall / 2)
+                if place.x:
+                    canvas.arrow(place.x - 14, line - tall / 2, place.x + 14, line - tall / 2)
             return line + 60
 
         alt = f"Softmax of {len(scores)} scores: {told}. Lit: {panels[lit][0]}."
@@ -131,24 +128,23 @@ def listening(rows: Mapping[str, Float[Tensor, " key"]]) -> Drawing:
         tall = 130 if canvas.narrow else 150
         line, unit, across = top + tall, tall / 0.25, right - left
         steps = [i / 50 for i in range(51)]
-        hill = [point(left + across * a, line - unit * a * (1 - a)) for a in steps]
-        canvas.path(f"M{'L'.join(hill)}", "weights stroke", stroke_width=2)
+        hill = [(left + across * a, line - unit * a * (1 - a)) for a in steps]
+        canvas.curve(hill, "weights stroke", stroke_width=2)
         canvas.path(f"M{point(left - 8, line)}H{right + 8}", "edge")
         canvas.text(canvas.width / 2, 18, "how far a weight moves with its score", "bold")
         for a in (0, 0.5, 1):
             canvas.text(left + across * a, line + 22, f"{a:g}", "quiet", size=11)
         canvas.text(left + across * 0.75, line + 22, "weight a", "quiet", size=12)
         for nth, (name, a) in enumerate(rows.items()):
-            xs = [left + across * float(one) for one in a]
-            look = "x stroke" if nth else "weights fill"
-            for x, rate in zip(xs, rates[name].tolist(), strict=True):
+            xs, heights = [left + across * float(one) for one in a], rates[name].tolist()
+            for x, rate in zip(xs, heights, strict=True):
                 canvas.path(f"M{point(x, line)}V{line - unit * rate:.1f}", "quiet edge")
-            for x, rate, one in zip(xs, rates[name].tolist(), a.tolist(), strict=True):
-                if nth == 0:
-                    number = x - 9, line - unit * rate - 6, f"{one:.2f}"
-                    canvas.text(*number, "weights of", size=12, anchor="end")
-            dots = name, xs, line, rates[name].tolist(), look
-            canvas.points(*dots, unit=unit, radius=8 if nth else 5)
+            if nth == 0:
+                for x, rate, one in zip(xs, heights, a.tolist(), strict=True):
+                    at = x - 9, line - unit * rate - 6
+                    canvas.text(*at, f"{one:.2f}", "weights of", size=12, anchor="end")
+            look, radius = ("x stroke", 8) if nth else ("weights fill", 5)
+            canvas.points(name, xs, line, heights, look, unit=unit, radius=radius)
         open_row, sure_row = rows
         top_dot = left + across * float(rows[open_row].max())
         canvas.text(top_dot + 8, top - 10, f"the {open_row} row", "weights of bold", anchor="start")
@@ -195,34 +191,25 @@ d_key 64, scaled (2,)
     rows = ("unscaled", "weights", "not divided"), ("scaled", "weights", "divided by √d_key")
 
     def paint(canvas: Canvas) -> Real:
-        narrow = canvas.narrow
-        share = canvas.width / (2 if narrow else len(scores))
-        tall, bar = (84, 13) if narrow else (96, 18)
-        # A row of charts is as high as its highest bar.
+        # A column for each d_key; on a phone a row for each. As high as the highest bar in it.
         high = max(float(values[f"d_key {d_key}, scaled"][0]) for d_key in scores)
-        lines = 52 + tall, 52 + tall + tall * high + 50
+        tall, bar, pitch = (84, 13, 84 + 48) if canvas.narrow else (96, 18, 96 * high + 50)
+        places = canvas.panels(2 * len(scores), pitch, across=len(scores), on_phone=2)
         words = f"the {SHOWN} largest of {n_keys} weights, before training"
         canvas.text(canvas.width / 2, 16, words, "quiet", size=12)
         for nth, d_key in enumerate(scores):
             for which, (how, look, words) in enumerate(rows):
-                column, row = (which, nth) if narrow else (nth, which)
-                left = share * column + (share - bar * SHOWN) / 2
-                line = 52 + tall + (tall + 48) * row if narrow else lines[row]
-                name = f"d_key {d_key}, {how}"
-                weights = values[name]
-                middle = left + bar * SHOWN / 2
+                place = places[2 * nth + which if canvas.narrow else len(scores) * which + nth]
+                middle, line = place.middle[0], place.y + tall + 52
+                left, name = middle - bar * SHOWN / 2, f"d_key {d_key}, {how}"
+                largest, second, *_ = weights = values[name].tolist()
                 if which == 0:
-                    title = canvas.width / 2 if narrow else middle
-                    canvas.text(title, line - tall - 12, f"d_key {d_key}", "bold", size=13)
-                canvas.bars(
-                    name, left, line, weights.tolist(), look, unit=tall, wide=bar, digits=None
-                )
-                first = left + bar * 0.35 + (bar * 0.9)
-                at = line - tall * float(weights[0]) + 12
-                at = min(at, line - tall * float(weights[1]) - 5)
-                canvas.text(
-                    first, at, f"{weights[0]:.2f}", f"{look} of bold", size=13, anchor="start"
-                )
+                    title = canvas.width / 2 if canvas.narrow else middle
+                    canvas.text(title, line - tall - 12, f"d_key {d_key}", "bold")
+                canvas.bars(name, left, line, weights, look, unit=tall, wide=bar, digits=None)
+                at = line - max(tall * largest - 12, tall * second + 5)
+                said = f"{largest:.2f}", f"{look} of bold"
+                canvas.text(left + 1.25 * bar, at, *said, anchor="start")
                 canvas.text(middle, line + 16, words, "quiet", size=12)
         return line + 28
 
@@ -275,15 +262,13 @@ head 0, bit, the (6,)
     lows = scores.amin(dim=(-2, -1)).clamp(max=0).tolist()
 
     def paint(canvas: Canvas) -> Real:
-        across = 1 if canvas.narrow else n_askers
-        share = canvas.width / across
-        step = (share - 84) / (n_seats - 1)
+        places = iter(canvas.panels(n_heads * n_askers, HIGH + 118, across=n_askers))
         for h, (answer, offsets) in enumerate(answers):
             # One scale for a head's panels: its hills can be compared.
             unit = HIGH / max(highs[a][h] - lows[a][h] for a in range(n_askers))
             for a, (asker, seat) in enumerate(askers):
-                column, row = (0, n_askers * h + a) if canvas.narrow else (a, h)
-                left, top = 34 + share * column, 60 + (HIGH + 118) * row
+                place = next(places)
+                left, top, step = place.x + 34, place.y + 60, (place.width - 84) / (n_seats - 1)
                 xs = [left + step * nth for nth in range(n_seats)]
                 zero, bottom = top + unit * highs[a][h], top + HIGH + 26
                 title = f"head {h}, “{asker}” asks"
@@ -294,18 +279,16 @@ head 0, bit, the (6,)
                 canvas.text((first + last) / 2, top - 16, answer, f"head-{h} of bold", size=12)
                 canvas.path(f"M{point(xs[0] - 8, zero)}H{xs[-1] + 8:g}", "edge")
                 canvas.text(xs[0] - 12, zero + 4, "0", "quiet", size=11, anchor="end")
-                for w, word in enumerate(words):
-                    line = scores[a, h, w].tolist()
-                    look = "quiet" if w else f"head-{h}"
-                    heights = zip(xs, line, strict=True)
-                    d = "L".join(point(x, zero - unit * y) for x, y in heights)
-                    canvas.path(f"M{d}", "edge" if w else f"{look} stroke", stroke_width=1.5)
+                noun = f"head-{h} stroke", f"head-{h} fill", f"head-{h} of bold", 4
+                looks = noun, ("edge", "quiet", "quiet", 2.5)
+                for word, (line, dots, of, radius) in zip(words, looks, strict=True):
                     name = f"head {h}, {asker}, {word}"
-                    dots = look if w else f"{look} fill"
-                    canvas.points(name, xs, zero, line, dots, unit=unit, radius=2.5 if w else 4)
-                    place = xs[-1] + 12, zero - unit * line[-1] + 4
-                    of = look if w else f"{look} of bold"
-                    canvas.text(*place, word, of, size=12, anchor="start")
+                    heights = values[name].tolist()
+                    curve = [(x, zero - unit * y) for x, y in zip(xs, heights, strict=True)]
+                    canvas.curve(curve, line, stroke_width=1.5)
+                    canvas.points(name, xs, zero, heights, dots, unit=unit, radius=radius)
+                    end = xs[-1] + 12, curve[-1][1] + 4
+                    canvas.text(*end, word, of, size=12, anchor="start")
                 for nth, x in enumerate(xs):
                     canvas.text(x, bottom, str(nth), "" if nth == seat else "quiet", size=11)
                 canvas.text(xs[-1] + 12, bottom, "seat", "quiet", size=11, anchor="start")
@@ -364,8 +347,8 @@ def loss_of_share(share: Float[Tensor, ""], word: str) -> Drawing:
             y = line - unit * height
             canvas.path(f"M{point(left, y)}H{x:.1f}", "quiet edge", stroke_dasharray="3 4")
             canvas.text(left - 6, y + 4, f"{height:.2f}", "quiet", size=12, anchor="end")
-        curve = [point(left + across * one, line + unit * math.log(one)) for one in along]
-        canvas.path(f"M{'L'.join(curve)}", "x stroke", stroke_width=2)
+        curve = [(left + across * one, line + unit * math.log(one)) for one in along]
+        canvas.curve(curve, "x stroke", stroke_width=2)
         canvas.points("halvings", xs, line, losses.tolist(), "x stroke", unit=unit)
         at = left + across * p
         canvas.points("model", [at], line, [loss], "output fill", unit=unit, radius=5)
@@ -429,7 +412,8 @@ def distance_waves(
     ]
 
     def paint(canvas: Canvas) -> Real:
-        left = 10 if canvas.narrow else 150
+        left, above = (10, 40) if canvas.narrow else (150, 26)
+        hidden = ("ahead:", "masked") if canvas.narrow else ("ahead: the mask", "hides it")
         step = (canvas.width - 14 - left) / (last - first)
 
         def across(place: Real) -> Real:
@@ -437,54 +421,47 @@ def distance_waves(
 
         xs = [across(place) for place in back.tolist()]
         y = 40
-        lines = []
+        panels = []
         for name, wave in values.items():
-            high, low = max(float(wave.max()), 4), min(float(wave.min()), -4)
-            y += 40 if canvas.narrow else 26
-            y += 24 if name == f"pair {tallest}" else 0  # for where its tops are
-            lines.append((name, wave, y + UNIT * high))
-            y += UNIT * (high - low)
+            y += above + (24 if name == f"pair {tallest}" else 0)  # for where its tops are
+            top_of, low = max(float(wave.max()), 4), min(float(wave.min()), -4)
+            panels.append((name, wave, y, y + UNIT * top_of))
+            y += UNIT * (top_of - low)
         bottom = y + 8
         here = across(0) - step / 2
         band = here, 38, trained * step, bottom - 38
         canvas.rectangle(*band, "x fill", fill_opacity=0.13)
         canvas.text(here + trained * step / 2, 30, "in training", "bold", size=12)
         canvas.path(f"M{point(here, 38)}V{bottom:.1f}", "cut")
-        hidden = ("ahead:", "masked") if canvas.narrow else ("ahead: the mask", "hides it")
         for line, words in enumerate(hidden):
             canvas.text((left + here) / 2, 14 + 16 * line, words, "quiet", size=12)
-        later = (here + trained * step + xs[-1]) / 2
-        canvas.text(later, 30, "never in training", "quiet", size=12)
-        for nth, (name, wave, zero) in enumerate(lines):
-            whole = name == "score"
-            title = "their sum: the score" if whole else name
-            about = "" if whole else f"{period[nth]:,.0f} places long"
-            look = "scores of bold" if whole else "bold"
+        end = here + trained * step
+        canvas.text((end + xs[-1]) / 2, 30, "never in training", "quiet", size=12)
+        for nth, (name, wave, start, zero) in enumerate(panels):
+            title, about, look, color, wide = (
+                (name, f"{period[nth]:,.0f} places long", "bold", "x", 1.5)
+                if name != "score"
+                else ("their sum: the score", "", "scores of bold", "scores", 2)
+            )
             if canvas.narrow:
-                over = zero - UNIT * max(float(wave.max()), 4) - (46 if nth == tallest else 20)
-                aside = here + trained * step + 6
-                places = (aside, over), (aside + 42, over)
+                over = start - (46 if nth == tallest else 20)
+                places = (end + 6, over), (end + 48, over)
             else:
                 places = (6, zero), (6, zero + 16)
             canvas.text(*places[0], title, look, size=12, anchor="start")
             canvas.text(*places[1], about, "quiet", size=12, anchor="start")
             canvas.path(f"M{point(xs[0], zero)}H{xs[-1]:.1f}", "edge")
-            color = "scores" if whole else "x"
-            curve = zip(xs, wave.tolist(), strict=True)
-            d = "L".join(point(x, zero - UNIT * value) for x, value in curve)
-            canvas.path(f"M{d}", f"{color} stroke", stroke_width=2 if whole else 1.5)
+            curve = [(x, zero - UNIT * value) for x, value in zip(xs, wave.tolist(), strict=True)]
+            canvas.curve(curve, f"{color} stroke", stroke_width=wide)
             canvas.points(name, xs, zero, wave.tolist(), f"{color} fill", unit=UNIT, radius=1.4)
-            if nth == tallest:
-                for place in peaks:
-                    peak = across(place), zero - UNIT * float(height[nth])
-                    canvas.arrow(peak[0], peak[1] - 20, peak[0], peak[1] - 4, "mistake")
-                    said = f"top at {place:.1f}".replace("-", "−")
-                    aside = min(max(peak[0], left + 34), canvas.width - 36)
-                    canvas.text(aside, peak[1] - 24, said, "bold", size=11)
+            for place in peaks if nth == tallest else ():
+                x, y = across(place), zero - UNIT * float(height[nth])
+                canvas.arrow(x, y - 20, x, y - 4, "mistake")
+                within = min(max(x, left + 34), canvas.width - 36)
+                canvas.text(within, y - 24, f"top at {number(place, 1)}", "bold", size=11)
         for place in range(-16, round(last) + 1, 16):
             if place >= first:
-                number = f"{place}".replace("-", "−")
-                canvas.text(across(place), bottom + 16, number, "quiet", size=11)
+                canvas.text(across(place), bottom + 16, number(place, 0), "quiet", size=11)
         canvas.text(canvas.width / 2, bottom + 34, "places back", "quiet", size=12)
         return bottom + 42
 
@@ -539,16 +516,14 @@ def roofline(
         def at(per_byte: Real) -> float:
             return left + across * math.log2(per_byte / LEAST)
 
-        roof = [point(left, line), point(at(ridge), top), point(right, top)]
+        roof = [(left, line), (at(ridge), top), (right, top)]
         canvas.text(left, 16, "FLOPs a second", "bold", size=12, anchor="start")
-        canvas.path(f"M{'L'.join(roof)}", "x stroke", stroke_width=2)
+        canvas.curve(roof, "x stroke", stroke_width=2)
         canvas.path(f"M{point(at(ridge), top)}V{line}", "quiet edge", stroke_dasharray="3 4")
         canvas.text(right, top - 8, f"peak: {peak / 1e12:.0f} TFLOP/s", size=12, anchor="end")
         canvas.text(at(ridge), top - 24, f"ridge: {ridge:.0f}", "bold", size=12)
-        slope = at(2.5), line - unit * math.log10(2.5 / LEAST)
-        canvas.text(
-            slope[0] - 8, slope[1] - 10, f"{bandwidth / 1e12:g} TB/s", size=12, anchor="end"
-        )
+        slope = at(2.5) - 8, line - unit * math.log10(2.5 / LEAST) - 10
+        canvas.text(*slope, f"{bandwidth / 1e12:g} TB/s", size=12, anchor="end")
         canvas.path(f"M{left},{line}H{right}", "edge")
         for mark in (1, 8, 64, 512, 4096):
             anchor = "end" if mark == MOST else "middle"

@@ -8,7 +8,7 @@ tensor (`data-tensor`), so that what is drawn can be read back and compared.
 import html
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from numbers import Real
 from typing import NamedTuple
@@ -172,6 +172,42 @@ class Canvas:
     def add(self, element: drawsvg.DrawingBasicElement) -> None:
         self.groups[-1].append(element)
 
+    def panels(self, count: int, high: Real, *, across: int, on_phone: int = 1) -> list[Box]:
+        """Where panels of one size stand: so many side by side, the others below them."""
+        columns = on_phone if self.narrow else across
+        wide = self.width / columns
+        return [Box(wide * (i % columns), high * (i // columns), wide, high) for i in range(count)]
+
+    def beside(
+        self,
+        x: Real,
+        y: Real,
+        parts: Sequence[Callable[[Real, Real], Box]],
+        *,
+        across: Real,
+        down: Real,
+    ) -> list[Box]:
+        """Paint parts of any size side by side, on a phone one below another.
+
+        Args:
+            x: the left edge of the first.
+            y: its top.
+            parts: each called with its left edge and its top; what it returns is where it stands.
+            across: from one to the next beside it.
+            down: from one to the next below it.
+
+        Returns:
+            Where each part stands.
+        """
+        boxes = []
+        for part in parts:
+            boxes.append(part(x, y))
+            if self.narrow:
+                y = boxes[-1].bottom + down
+            else:
+                x = boxes[-1].right + across
+        return boxes
+
     def text(
         self,
         x: Real,
@@ -196,6 +232,12 @@ class Canvas:
         # The last digits of a float32 differ from processor to processor; no eye sees them.
         d = re.sub(r"\d+\.\d{2,}", lambda number: str(tenth(float(number[0]))), d)
         self.add(drawsvg.Path(d, **classes(look), **attributes))
+
+    def curve(
+        self, places: Iterable[tuple[Real, Real]], look: str, **attributes: str | Real
+    ) -> None:
+        """Draw a line through places."""
+        self.path("M" + "L".join(point(x, y) for x, y in places), look, **attributes)
 
     def rectangle(
         self, x: Real, y: Real, width: Real, height: Real, look: str, **attributes: str | Real
@@ -313,8 +355,8 @@ class Canvas:
                     )
         for r, row in enumerate(tensor.tolist() if digits is not None else []):
             for c, value in enumerate(row):
-                number = fitting(value, digits, wide)
-                self.text(x + (c + 0.5) * wide, y + r * high + high / 2 + 4, number, size=11)
+                words = fitting(value, digits, wide)
+                self.text(x + (c + 0.5) * wide, y + r * high + high / 2 + 4, words, size=11)
         for r, words in enumerate(rows):
             self.text(x - 6, y + r * high + high / 2 + 4, words, size=12, anchor="end")
         for c, words in enumerate(columns):
@@ -365,7 +407,7 @@ class Canvas:
             middle = x + i * wide + wide * 0.35
             if digits is not None:
                 at = y - value * unit - 4 if value >= 0 else y - value * unit + 13
-                self.text(middle, at, f"{value:z.{digits}f}".replace("-", "−"), size=11)
+                self.text(middle, at, number(value, digits), size=11)
             if i < len(labels):
                 below = y + 16 if min(map(float, values)) >= 0 else y - 4 if value < 0 else y + 16
                 self.text(middle, below, labels[i], size=12)
@@ -485,10 +527,15 @@ class Canvas:
 
 def fitting(value: float, digits: int, wide: Real) -> str:
     """A number of size 11 with so many digits behind the point, or with fewer, so that it fits."""
-    number = f"{value:z.{digits}f}".replace("-", "−")
+    words = number(value, digits)
     # A digit is 7 wide in the widest of the usual fonts, a point 3.5 and a minus 9.2.
-    needed = 7 * len(number) - 3.5 * ("." in number) + 2.2 * ("−" in number)
-    return number if needed <= wide or not digits else fitting(value, digits - 1, wide)
+    needed = 7 * len(words) - 3.5 * ("." in words) + 2.2 * ("−" in words)
+    return words if needed <= wide or not digits else fitting(value, digits - 1, wide)
+
+
+def number(value: Real | Tensor, digits: int = 2) -> str:
+    """A number in words: with a minus sign, and zero without one."""
+    return f"{value:z.{digits}f}".replace("-", "−")
 
 
 def classes(look: str) -> dict[str, str]:
