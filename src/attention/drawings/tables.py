@@ -1,13 +1,14 @@
 """Tensors as tables, and what leads from one to the next."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from numbers import Real
 
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor, inf, nn
 
-from attention.drawings.drawing import Box, Canvas, Drawing, point
+from attention.drawings.drawing import Box, Canvas, Drawing, number, point
 
 
 def word_and_place(
@@ -39,31 +40,26 @@ def word_and_place(
     largest = max(float(value.abs().max()) for value in values.values())
 
     def paint(canvas: Canvas) -> Real:
-        left = 80
-        high = 26
-        wide = (canvas.width - left - 4) / words.shape[1]
-        if not canvas.narrow:
-            wide = min(wide, 68)
-        block = 3 * high + 44
-        for nth, pos in enumerate(positions):
-            top = 8 + nth * block
-            word = f"“{tokens[pos]}”"
-            lines = [("word", word, ""), ("place", f"place {pos}", "+"), ("X", f"X row {pos}", "=")]
-            if nth and torch.allclose(words[pos], words[positions[0]]):
-                told = "the same word, another place" + ("" if canvas.narrow else ": another row")
-                canvas.text(left, top - 9, told, "bold", size=12, anchor="start")
-            for row, (kind, label, sign) in enumerate(lines):
-                y = top + row * high + (8 if kind == "X" else 0)
+        digits, so = (1, "") if canvas.narrow else (2, ": another row")
+        left, wide = 80, min((canvas.width - 84) / words.shape[1], 68)
+        look = {"cell": (wide, 22), "largest": largest, "digits": digits}
+        y = 8
+        for pos in positions:
+            if pos != positions[0] and torch.allclose(words[pos], words[positions[0]]):
+                said = f"the same word, another place{so}"
+                canvas.text(left, y - 9, said, "bold", size=12, anchor="start")
+            for kind, down, label, sign, weight in (
+                ("word", 0, f"“{tokens[pos]}”", "", ""),
+                ("place", 26, f"place {pos}", "+", ""),
+                ("X", 60, f"X row {pos}", "=", "bold"),
+            ):
                 name = f"{kind} {pos}"
-                look = {"cell": (wide, high - 4), "largest": largest}
-                digits = 1 if canvas.narrow else 2
-                canvas.matrix(name, left, y, values[name], digits=digits, **look)
-                weight = "bold" if kind == "X" else ""
-                canvas.text(left - 8, y + 15, label, weight, size=12, anchor="end")
-                canvas.text(9, y + 15, sign, "bold", size=14)
-            ruled = top + 2 * high + 2
-            canvas.path(f"M{left},{ruled}h{round(wide * words.shape[1])}", "edge")
-        return 8 + len(positions) * block - 28
+                canvas.matrix(name, left, y + down, values[name], **look)
+                canvas.text(left - 8, y + down + 15, label, weight, size=12, anchor="end")
+                canvas.text(9, y + down + 15, sign, "bold", size=14)
+            canvas.path(f"M{left},{y + 54}h{round(wide * words.shape[1])}", "edge")
+            y += 122
+        return y - 28
 
     sums = " ".join(
         f"“{tokens[pos]}” at position {pos}: its word begins {begin(values[f'word {pos}'])}, its "
@@ -114,44 +110,35 @@ def same_average(
     largest = max(float(value.abs().max()) for value in values.values())
 
     def paint(canvas: Canvas) -> Real:
+        def half(nth: int, x: Real, y: Real) -> Box:
+            """Paint one sentence: four rows and, below them, their average."""
+            which = ("first", "second")[nth]
+            canvas.text(x + wide / 2, y - 12, sentences[nth], "bold")
+            box = canvas.matrix(which, x, y, values[which], **look)
+            average = f"{which} average"
+            below = canvas.matrix(average, x, y + 5.2 * 22, values[average], **look)
+            # Beside the right half there is room on its right.
+            side, anchor = (box.right + 8, "start") if x > 72 else (x - 6, "end")
+            for r, label in enumerate(labels[nth]):
+                canvas.text(side, y + 22 * r + 15, label, size=12, anchor=anchor)
+            canvas.text(side, below.y + 15, "average", "bold", size=12, anchor=anchor)
+            return Box(x, y, box.width, below.bottom - y)
+
         cell = 30 if canvas.narrow else 29
-        boxes: list[Box] = []
-        for nth, which in enumerate(("first", "second")):
-            is_right = nth == 1 and not canvas.narrow
-            x = canvas.width - 72 - cell * words.shape[1] if is_right else 72
-            y = 32 + (208 if canvas.narrow else 0) * nth
-            canvas.text(x + cell * words.shape[1] / 2, y - 12, sentences[nth], "bold", size=13)
-            box = canvas.matrix(
-                *(which, x, y, values[which]), cell=(cell, 22), largest=largest, digits=1
-            )
-            average = y + 5.2 * 22
-            below = canvas.matrix(
-                f"{which} average",
-                x,
-                average,
-                values[f"{which} average"],
-                cell=(cell, 22),
-                largest=largest,
-                digits=1,
-            )
-            side = (box.right + 8, "start") if is_right else (x - 6, "end")
-            for r, label in enumerate([*labels[nth], "average"]):
-                beside = (y + 22 * r if r < 4 else average) + 15
-                look = "bold" if r == 4 else ""
-                canvas.text(side[0], beside, label, look, size=12, anchor=side[1])
-            boxes += [box, below]
-        left, left_sum, right, right_sum = boxes
+        wide = cell * words.shape[1]
+        look = {"cell": (cell, 22), "largest": largest, "digits": 1}
+        apart = canvas.width - 2 * (72 + wide) + 1
+        halves = [partial(half, nth) for nth in range(2)]
+        left, right = canvas.beside(72, 32, halves, across=apart, down=72.6)
         if canvas.narrow:
-            middle = left_sum.middle[0], left_sum.bottom + 22
-            canvas.text(*middle, "= the same numbers as", "bold", size=13)
+            canvas.text(left.middle[0], left.bottom + 22, "= the same numbers as", "bold")
         else:
             for row, other in enumerate((2, 1, 0, 3)):
                 y1, y2 = (left.y + 22 * r + 11 for r in (row, other))
                 d = f"M{point(left.right + 6, y1)}L{point(right.x - 6, y2)}"
                 canvas.path(d, "quiet edge" if row % 2 else "x stroke", stroke_width=1.5)
-            middle = canvas.width / 2, left_sum.middle[1] + 7
-            canvas.text(*middle, "=", "bold", size=22)
-        return right_sum.bottom + 8
+            canvas.text(canvas.width / 2, left.bottom - 3.5, "=", "bold", size=22)
+        return right.bottom + 8
 
     sides = "; ".join(
         f"“{sentence}”: {', '.join(four)}" for sentence, four in zip(sentences, labels, strict=True)
@@ -205,32 +192,30 @@ def three_projections(
                 canvas.rectangle(*row, "x stroke", stroke_width=2)
             return box
 
+        def draw_x(left: Real, top: Real, title: Real) -> Box:
+            box = draw("X", left, top, "x")
+            canvas.text(title, top - 10, "X", "bold", size=15)
+            canvas.text(left - 8, top + (lit + 0.5) * CELL + 4, tokens[lit], "bold", anchor="end")
+            return box
+
         if canvas.narrow:
-            share = canvas.width / 3
-            first = draw("X", 160 - wide / 2, 30, "x")
-            canvas.text(160, 20, "X", "bold", size=15)
-            word = first.x - 8, 30 + (lit + 0.5) * CELL + 4
-            canvas.text(*word, tokens[lit], "bold", anchor="end")
-            fan = first.bottom + 6, first.bottom + 46
+            first = draw_x(160 - wide / 2, 30, 160)
+            fan = first.bottom + 46
             for nth, name in enumerate(layers):
-                middle, look = share * (nth + 0.5), name.lower()
-                canvas.arrow(160, fan[0], middle, fan[1], look, width=2)
-                times(canvas, middle, fan[1] + 22, name)
-                draw(f"W_{name}", middle - wide / 2, fan[1] + 30, look)
-                under = fan[1] + 30 + square
+                middle, look = canvas.width / 3 * (nth + 0.5), name.lower()
+                canvas.arrow(160, first.bottom + 6, middle, fan, look, width=2)
+                times(canvas, middle, fan + 22, name)
+                draw(f"W_{name}", middle - wide / 2, fan + 30, look)
+                under = fan + 30 + square
                 canvas.arrow(middle, under + 4, middle, under + 28, look, width=2)
                 draw(name, middle - wide / 2, under + 32, look)
                 canvas.text(middle, under + 32 + high + 20, name, f"{look} of bold", size=15)
                 canvas.text(middle, under + 32 + high + 37, ROLES[name], f"{look} of", size=12)
                 canvas.text(middle + 8, under + 20, "+ bias", "quiet", size=11, anchor="start")
             return under + 32 + high + 46
-        left = 66
         step = square + 38
         middle = 28 + step + square / 2
-        first = draw("X", left, middle - high / 2, "x")
-        canvas.text(first.middle[0], first.y - 10, "X", "bold", size=15)
-        word = left - 8, first.y + (lit + 0.5) * CELL + 4
-        canvas.text(*word, tokens[lit], "bold", anchor="end")
+        first = draw_x(66, middle - high / 2, 66 + (wide - 1) / 2)
         for nth, name in enumerate(layers):
             y, look = 28 + step * nth + square / 2, name.lower()
             canvas.arrow(first.right + 8, middle, 262, y, look, width=2)
@@ -281,56 +266,55 @@ def mask_before_softmax(
     weights = scores.masked_fill(~mask, -inf).softmax(dim=-1)
 
     def paint(canvas: Canvas) -> Real:
-        cell = (40, 24) if canvas.narrow else (37, 24)
-        x, y = (48, 66) if canvas.narrow else (46, 66)
-        canvas.text(x, 18, "scores", "scores of bold", size=14, anchor="start")
-        canvas.text(x, 36, "and over them the triangle of −∞", "quiet", size=12, anchor="start")
-        labels = {"rows": tokens, "columns": tokens, "cell": cell}
-        left = canvas.matrix("scores", x, y, scores, digits=None, **labels)
-        paint_triangle(canvas, left, cell)
-        # The label of the rows takes its place again where the weights stand beside the scores.
-        if canvas.narrow:
-            down = left.bottom + 44
-            canvas.arrow(left.middle[0], left.bottom + 6, left.middle[0], down - 6, width=2)
-            canvas.text(
-                left.middle[0] + 12, left.bottom + 27, "softmax, row by row", anchor="start"
+        x, wide = (48, 40) if canvas.narrow else (46, 37)
+        high = 24
+
+        def name(x: Real, y: Real, words: str, said: str) -> None:
+            canvas.text(x, y - 48, words, f"{words} of bold", size=14, anchor="start")
+            canvas.text(x, y - 30, said, "quiet", size=12, anchor="start")
+
+        def stairs(box: Box) -> None:
+            """Paint the border between the earlier words and the later ones."""
+            edge = "".join(
+                f"V{box.y + (r + 1) * high - 0.5}H{box.x + (r + 2) * wide - 0.5}"
+                for r in range(len(tokens) - 1)
             )
-            y = down + 62
-        else:
-            beyond = left.right + 84
-            canvas.arrow(left.right + 10, left.middle[1], beyond - 18, left.middle[1], width=2)
-            canvas.text(left.right + 38, left.middle[1] - 22, "softmax,", size=12)
-            canvas.text(left.right + 38, left.middle[1] - 8, "row by row", size=12)
-            x, labels["rows"] = beyond, ()
-        title = y - 48
-        canvas.text(x, title, "weights", "weights of bold", size=14, anchor="start")
-        canvas.text(x, title + 18, "each row sums to 1", "quiet", size=12, anchor="start")
-        right = canvas.matrix("weights", x, y, weights, "weights", **labels)
-        paint_stairs(canvas, right, cell)
-        return right.bottom + 12
+            canvas.path(f"M{box.x + wide - 0.5},{box.y}{edge}", "cut")
 
-    def paint_triangle(canvas: Canvas, box: Box, cell: tuple[Real, Real]) -> None:
-        wide, high = cell
-        for r, row in enumerate(mask.tolist()):
-            for c, allowed in enumerate(row):
-                at = box.x + (c + 0.5) * wide, box.y + r * high + high / 2 + 4
-                if allowed:
-                    number = f"{float(scores[r, c]):.0f}".replace("-", "−")
-                    canvas.text(*at, "0" if number == "−0" else number, size=11)
-                else:
-                    look = "ground"
-                    place = box.x + c * wide, box.y + r * high, wide - 1, high - 1
-                    canvas.rectangle(*place, look, fill_opacity=0.55)
-                    canvas.text(*at, "−∞", "bold", size=12)
-        paint_stairs(canvas, box, cell)
+        def before(x: Real, y: Real) -> Box:
+            name(x, y, "scores", "and over them the triangle of −∞")
+            box = canvas.matrix("scores", x, y, scores, digits=None, rows=tokens, **labels)
+            for r, row in enumerate(mask.tolist()):
+                for c, allowed in enumerate(row):
+                    left, top = x + c * wide, y + r * high
+                    if allowed:
+                        words = number(scores[r, c], 0)
+                        canvas.text(left + wide / 2, top + high / 2 + 4, words, size=11)
+                    else:
+                        place = left, top, wide - 1, high - 1
+                        canvas.rectangle(*place, "ground", fill_opacity=0.55)
+                        canvas.text(left + wide / 2, top + high / 2 + 4, "−∞", "bold", size=12)
+            stairs(box)
+            middle = box.middle
+            if canvas.narrow:
+                canvas.arrow(middle[0], box.bottom + 6, middle[0], box.bottom + 38, width=2)
+                said = middle[0] + 12, box.bottom + 27, "softmax, row by row"
+                canvas.text(*said, anchor="start")
+            else:
+                canvas.arrow(box.right + 10, middle[1], box.right + 66, middle[1], width=2)
+                canvas.text(box.right + 38, middle[1] - 22, "softmax,", size=12)
+                canvas.text(box.right + 38, middle[1] - 8, "row by row", size=12)
+            return box
 
-    def paint_stairs(canvas: Canvas, box: Box, cell: tuple[Real, Real]) -> None:
-        wide, high = cell
-        edge = "".join(
-            f"V{box.y + (r + 1) * high - 0.5}H{box.x + (r + 2) * wide - 0.5}"
-            for r in range(len(tokens) - 1)
-        )
-        canvas.path(f"M{box.x + wide - 0.5},{box.y}{edge}", "cut")
+        def after(x: Real, y: Real) -> Box:
+            name(x, y, "weights", "each row sums to 1")
+            rows = tokens if canvas.narrow else ()  # beside the scores theirs are in sight
+            box = canvas.matrix("weights", x, y, weights, "weights", rows=rows, **labels)
+            stairs(box)
+            return box
+
+        labels = {"columns": tokens, "cell": (wide, high)}
+        return canvas.beside(x, 66, [before, after], across=84, down=106)[1].bottom + 12
 
     rows = "; ".join(
         f"{token}: " + ", ".join(f"{weight:.2f}" for weight in weights[r][mask[r]].tolist())
@@ -446,30 +430,22 @@ def erase_then_write(
     signs = {"erase": "−", "write": "+", "new": "="}
 
     def paint(canvas: Canvas) -> Real:
-        columns = state.shape[1]
-        wide, gap = (20, 22) if canvas.narrow else (34, 56)
+        wide, gap, digits = (20, 22, 0) if canvas.narrow else (34, 56, 1)
+        look = {"cell": (wide, 22), "largest": largest, "digits": digits}
         y = 20
         for rule, parts in rules.items():
             canvas.text(8, y, titles[rule], "bold", anchor="start")
-            for place, name in enumerate(WORDS):
-                x = 8 + place * (columns * wide + gap)
-                if name not in parts:
-                    continue
-                box = canvas.matrix(
-                    f"{rule} {name}",
-                    *(x, y + 30, parts[name], WORDS[name]),
-                    cell=(wide, 22),
-                    largest=largest,
-                    digits=0 if canvas.narrow else 1,
-                )
+            for name, part in parts.items():
+                x = 8 + list(WORDS).index(name) * (state.shape[1] * wide + gap)
+                box = canvas.matrix(f"{rule} {name}", x, y + 30, part, WORDS[name], **look)
                 canvas.text(box.middle[0], y + 22, name, f"{WORDS[name]} of", size=12)
                 if name in signs:
                     canvas.text(x - gap / 2, box.middle[1] + 5, signs[name], "bold", size=16)
             y = box.bottom + 32
         return y - 20
 
-    def told(numbers: Tensor) -> str:
-        return ", ".join(f"{number:z.1f}".replace("-", "−") for number in numbers.tolist())
+    def told(row: Tensor) -> str:
+        return ", ".join(number(entry, 1) for entry in row)
 
     answers = {rule: key @ each["new"] for rule, each in rules.items()}
     alt = (
@@ -524,23 +500,13 @@ def chunk_by_chunk(
         step = (canvas.width - 20) / n_chunks
         for nth in range(n_chunks):
             x, y = (76, 36 + nth * down) if canvas.narrow else (60 + nth * step, 36)
-            words = tokens[nth * chunk : (nth + 1) * chunk]
-            name = f"chunk {nth + 1}"
-            box = canvas.matrix(
-                *(name, x, y, values[name], "weights"),
-                cell=(cell, high),
-                rows=words,
-                largest=largest["chunk"],
-                digits=1,
-            )
+            name, words = f"chunk {nth + 1}", tokens[nth * chunk : (nth + 1) * chunk]
+            look = {"cell": (cell, high), "largest": largest["chunk"], "digits": 1}
+            box = canvas.matrix(name, x, y, values[name], "weights", rows=words, **look)
             canvas.text(box.middle[0], y - 10, name, "weights of bold")
             name = f"state {nth + 1}"
-            held = canvas.matrix(
-                *(name, box.right + 44, y, values[name]),
-                cell=(small, small),
-                largest=largest["state"],
-                digits=None,
-            )
+            look = {"cell": (small, small), "largest": largest["state"], "digits": None}
+            held = canvas.matrix(name, box.right + 44, y, values[name], **look)
             canvas.text(held.middle[0], y - 10, name, "bold")
             canvas.arrow(box.right + 8, box.middle[1], held.x - 8, box.middle[1])
             if nth + 1 == n_chunks:
@@ -601,39 +567,35 @@ def two_readers(
         )
     rows = torch.cat((key, value), dim=-1)
     state = key[:shared].T @ value[:shared]
-    values = {"rows": rows[:shared]}
-    for name, own in zip("AB", (shared, shared + 1), strict=True):
-        values[f"row of {name}"] = rows[own, None]
-    values["state"] = state
-    for name, own in zip("AB", (shared, shared + 1), strict=True):
-        values[f"state of {name}"] = state + key[own, :, None] * value[own]
+    own_rows = {f"row of {name}": rows[shared + i, None] for i, name in enumerate("AB")}
+    own_states = {
+        f"state of {name}": state + key[shared + i, :, None] * value[shared + i]
+        for i, name in enumerate("AB")
+    }
+    kept = {"rows": rows[:shared], **own_rows}, {"state": state, **own_states}
 
     def paint(canvas: Canvas) -> Real:
-        size = 14 if canvas.narrow else 20
-        left, gap = 52, 28 if canvas.narrow else 110
-        y = 20.0
-        for title, whole, of, said in (
-            ("a cache", "rows", "row of", "shared; each adds a row"),
-            ("a state", "state", "state of", "copied, then changed"),
+        size, gap = (14, 28) if canvas.narrow else (20, 110)
+        y = 20
+        for tensors, words, title in zip(
+            kept,
+            (tokens[:shared], ()),
+            ("a cache: shared; each adds a row", "a state: copied, then changed"),
+            strict=True,
         ):
-            largest = max(
-                float(each.abs().max()) for name, each in values.items() if of[:3] in name
-            )
-            canvas.text(4, y, f"{title}: {said}", "bold", anchor="start")
-            words = tokens[:shared] if whole == "rows" else ()
+            largest = max(float(each.abs().max()) for each in tensors.values())
             look = {"cell": (size, size), "largest": largest, "digits": None}
-            box = canvas.matrix(whole, left, y + 12, values[whole], rows=words, **look)
-            high = 0.0
-            for nth, name in enumerate("AB"):
-                x, own = box.right + gap, values[f"{of} {name}"]
-                top = y + 12 + nth * (len(own) * size + 26)
-                held = canvas.matrix(f"{of} {name}", x, top + 14, own, **look)
-                canvas.text(
-                    x, top + 9, f"{name}: “{tokens[shared + nth]}”", size=11, anchor="start"
-                )
+            canvas.text(4, y, title, "bold", anchor="start")
+            (whole, shares), *own = tensors.items()
+            box = canvas.matrix(whole, 52, y + 12, shares, rows=words, **look)
+            x = box.right + gap
+            for nth, (name, tensor) in enumerate(own):
+                top = y + 12 + nth * (len(tensor) * size + 26)
+                held = canvas.matrix(name, x, top + 14, tensor, **look)
+                said = f"{'AB'[nth]}: “{tokens[shared + nth]}”"
+                canvas.text(x, top + 9, said, size=11, anchor="start")
                 canvas.arrow(box.right + 6, box.middle[1], x - 6, held.middle[1])
-                high = held.bottom
-            y = max(box.bottom, high) + 34
+            y = max(box.bottom, held.bottom) + 34
         return y - 20
 
     start = " ".join(tokens[:shared])
@@ -643,4 +605,4 @@ def two_readers(
         f"state has {state.numel()} numbers for the beginning, and each reader needs a copy of all "
         f"of them, to which “{tokens[shared]}” or “{tokens[shared + 1]}” is added."
     )
-    return Drawing(paint, alt, values)
+    return Drawing(paint, alt, kept[0] | kept[1])
