@@ -1,6 +1,7 @@
 """What is cut into heads, merged again, and kept of them in a cache."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from numbers import Real
 
 import torch
@@ -33,8 +34,8 @@ def cut_into_heads(
     largest = float(q.abs().max())
 
     def paint(canvas: Canvas) -> Real:
-        wide, high = cell = (30, 20) if canvas.narrow else (31, 22)
-        look = {"cell": cell, "largest": largest, "digits": 1}
+        wide, high, gap = (30, 20, 18) if canvas.narrow else (31, 22, 20)
+        look = {"cell": (wide, high), "largest": largest, "digits": 1}
         left, top = 56, 46
 
         def outline(x: Real, y: Real, columns: int) -> None:
@@ -51,18 +52,17 @@ def cut_into_heads(
         canvas.text(left, 16, "Q", "q of bold", size=13, anchor="start")
 
         if canvas.narrow:
-            x, y, gap = left, box.bottom + 54, 18
+            x, y, rows = left, box.bottom + 54, tokens
             canvas.arrow(box.middle[0], box.bottom + 16, box.middle[0], y - 24)
         else:
-            x, y, gap = box.right + 60, top, 20
+            x, y, rows = box.right + 60, top, ()
             canvas.arrow(box.right + 14, box.middle[1], x - 14, box.middle[1])
         for r in range(n_heads):
-            rows = tokens if canvas.narrow and r == 0 else ()
-            head = canvas.matrix(
-                f"head {r}", x, y, values[f"head {r}"], f"head-{r}", rows=rows, **look
-            )
-            canvas.text(head.middle[0], y - 8, f"head {r}", f"head-{r} of bold", size=13)
+            name = f"head {r}"
+            head = canvas.matrix(name, x, y, values[name], f"head-{r}", rows=rows, **look)
+            canvas.text(head.middle[0], y - 8, name, f"head-{r} of bold")
             outline(x, y, d_key)
+            rows = ()
             x = head.right + gap
         return head.bottom + 12
 
@@ -141,10 +141,9 @@ def view_then_transpose(
                 piece = f"{tokens[t]} {t}, head {r}"
                 canvas.matrix(piece, x, y[row], pieces[piece], f"head-{r}", **size)
                 if groups:
-                    words, look = (tokens[t], "") if by_head else (f"head {r}", f"head-{r} of")
-                    canvas.text(
-                        left + wide * d_key + 8, y[row] + 13, words, look, size=12, anchor="start"
-                    )
+                    said = (tokens[t], "") if by_head else (f"head {r}", f"head-{r} of")
+                    right = left + wide * d_key + 8
+                    canvas.text(right, y[row] + 13, *said, size=12, anchor="start")
             canvas.text(canvas.width / 2, 16, axes, "bold", size=13)
             canvas.text(canvas.width / 2, 34, holds, "quiet", size=12)
             for nth, (words, first, last) in enumerate(groups):
@@ -156,15 +155,10 @@ def view_then_transpose(
             if not groups:
                 for t, token in enumerate(tokens):
                     canvas.text(left - 6, y[n_heads * t] + 13, token, size=12, anchor="end")
+                below = y[n_heads * (seq - 1)] + high + 15
                 for r in range(n_heads):
                     x = left + wide * d_key * (r + 0.5)
-                    canvas.text(
-                        x,
-                        y[n_heads * (seq - 1)] + high + 15,
-                        f"head {r}",
-                        f"head-{r} of bold",
-                        size=12,
-                    )
+                    canvas.text(x, below, f"head {r}", f"head-{r} of bold", size=12)
             # As high at every step, so that the page below stays where it is.
             return top + high * rows + 7 * (seq - 1) + 8
 
@@ -201,15 +195,10 @@ def view_then_transpose(
     }
 
 
-Cells = Int64[Tensor, "heads query d_key"]
-
-
-def names(n_heads: int, seq: int, d_key: int) -> tuple[Cells, Cells]:
+def names(n_heads: int, seq: int, d_key: int) -> Int64[Tensor, "2 heads query d_key"]:
     """Two names for each number of the heads' results: its head, and its token."""
-    shape = n_heads, seq, d_key
-    heads = torch.arange(n_heads)[:, None, None].expand(shape).contiguous()
-    tokens = torch.arange(seq)[:, None].expand(shape).contiguous()
-    return heads, tokens
+    heads, tokens = torch.arange(n_heads)[:, None, None], torch.arange(seq)[:, None]
+    return torch.stack([each.expand(n_heads, seq, d_key) for each in (heads, tokens)])
 
 
 def merging(shape: tuple[int, int, int], tokens: Sequence[str]) -> dict[str, Drawing]:
@@ -228,38 +217,31 @@ def merging(shape: tuple[int, int, int], tokens: Sequence[str]) -> dict[str, Dra
         ['1: heads', '2: transpose', '3: copy']
     """
     n_heads, seq, d_key = shape
-    head_of, token_of = names(*shape)
-    memory = head_of.flatten(), token_of.flatten()
-    turned = head_of.transpose(0, 1), token_of.transpose(0, 1)
-    copied = tuple(part.contiguous().flatten() for part in turned)
+    cells = names(*shape)
+    memory, copied = cells.flatten(1), cells.transpose(1, 2).flatten(1)
 
-    def step(title: str, size: str, by_head: bool, gap: Real, line: tuple, below: str) -> Drawing:
+    def step(title: str, size: str, by_head: bool, gap: Real, line: Tensor, below: str) -> Drawing:
         def paint(canvas: Canvas) -> Real:
-            cell = (24, 22) if canvas.narrow else (30, 24)
-            canvas.text(6, 18, title, "bold", size=12 if canvas.narrow else 14, anchor="start")
+            x, wide, high, large = (50, 24, 22, 12) if canvas.narrow else (160, 30, 24, 14)
+            canvas.text(6, 18, title, "bold", size=large, anchor="start")
             canvas.text(6, 36, size, "quiet", size=12, anchor="start")
-            x, y = (50, 66) if canvas.narrow else (160, 66)
-            apart = 0 if by_head else 6  # a token has a row of its own now
+            y, apart = 66, 0 if by_head else 6  # a token has a row of its own now
             for h in range(n_heads):
-                left = x + h * (d_key * cell[0] + gap)
-                parts = (head_of[h], token_of[h]) if by_head else (turned[0][:, h], turned[1][:, h])
-                box = paint_cells(canvas, f"head {h}", left, y, *parts, seq, cell, apart)
+                left = x + h * (d_key * wide + gap)
+                size_of = {"cell": (wide, high), "apart": apart}
+                box = paint_cells(canvas, f"head {h}", left, y, cells[:, h], **size_of)
                 canvas.text(box.middle[0], y - 8, f"head {h}", f"head-{h} of bold", size=12)
                 if h == 0 or (by_head and not canvas.narrow):
-                    name_rows(canvas, left, y, tokens, cell[1], apart)
-            bottom = y + seq * (cell[1] + 6) + 24  # the steps are equally high
+                    name_rows(canvas, left, y, tokens, high, apart)
+            bottom = y + seq * (high + 6) + 24  # the steps are equally high
             canvas.text(6, bottom, below, size=12, anchor="start")
-            long = (canvas.width - 12) / head_of.numel()
-            high = 20
-            one = tuple(part[None] for part in line)
-            paint_cells(canvas, "memory", 6, bottom + 8, *one, seq, (long, high))
-            return bottom + 8 + high + 10
+            cell = (canvas.width - 12) / memory.shape[1], 20
+            paint_cells(canvas, "memory", 6, bottom + 8, line[:, None], cell=cell)
+            return bottom + 38
 
-        kept = {f"head {h}": token_of[h] + 1 for h in range(n_heads)}
-        order = ", ".join(
-            f"head {h} of “{tokens[t]}”"
-            for h, t in list(zip(*(part.tolist() for part in line), strict=True))[::d_key][:3]
-        )
+        kept = {f"head {h}": cells[1, h] + 1 for h in range(n_heads)}
+        first = line[:, : 3 * d_key : d_key].T.tolist()
+        order = ", ".join(f"head {h} of “{tokens[t]}”" for h, t in first)
         alt = f"{title[0].upper()}{title[1:]}, {size}. {below} {order}, and so on."
         return Drawing(paint, alt, {**kept, "memory": line[1] + 1})
 
@@ -306,37 +288,31 @@ def merges(shape: tuple[int, int, int], tokens: Sequence[str], query: int) -> Dr
     """
     n_heads, seq, d_key = shape
     cells = names(*shape)
-    right = tuple(part.transpose(0, 1).reshape(seq, -1) for part in cells)
-    wrong = tuple(part.reshape(seq, -1) for part in cells)
-    panels = {"transpose, then reshape": right, "reshape alone": wrong}
+    right, wrong = "transpose, then reshape", "reshape alone"
+    panels = {right: cells.transpose(1, 2).reshape(2, seq, -1), wrong: cells.reshape(2, seq, -1)}
 
-    def holds(panel: tuple[Tensor, Tensor]) -> str:
-        head_of, token_of = (part[query].tolist() for part in panel)
-        found = dict.fromkeys(zip(head_of, token_of, strict=True))
+    def holds(panel: Int64[Tensor, "2 query d_model"]) -> str:
+        found = dict.fromkeys(zip(*panel[:, query].tolist(), strict=True))
         return " and ".join(f"token {t}, “{tokens[t]}”, of head {h}" for h, t in found)
 
     def paint(canvas: Canvas) -> Real:
-        x = y = bottom = 50
-        for nth, (name, panel) in enumerate(panels.items()):
-            mistaken = nth > 0
-            if mistaken:
+        def part(name: str, x: Real, y: Real) -> Box:
+            stroke, look, indent = "x stroke", "bold", 0
+            if name == wrong:
+                stroke, look, indent = "mistake stroke", "mistake of bold", 24
                 canvas.mistake(x + 8, y - 25)
-            look = "mistake of bold" if mistaken else "bold"
-            canvas.text(x + 24 * mistaken, y - 20, name, look, anchor="start")
-            box = paint_cells(canvas, name, x, y, *panel, seq, (30, 24))
+            canvas.text(x + indent, y - 20, name, look, anchor="start")
+            box = paint_cells(canvas, name, x, y, panels[name], cell=(30, 24))
             name_rows(canvas, x, y, tokens, 24)
-            lit = x - 2, y + 24 * query - 2, box.width + 4, 27
-            canvas.rectangle(*lit, "mistake stroke" if mistaken else "x stroke", stroke_width=2.5)
+            canvas.rectangle(x - 2, y + 24 * query - 2, box.width + 4, 27, stroke, stroke_width=2.5)
             canvas.text(x, box.bottom + 20, f"“{tokens[query]}” holds", size=12, anchor="start")
-            for line, words in enumerate(holds(panel).split(" and ")):
-                joined = f"and {words}" if line else words
-                canvas.text(x, box.bottom + 36 + 16 * line, joined, look, size=12, anchor="start")
-            bottom = box.bottom + 64
-            if canvas.narrow:
-                y = bottom + 40
-            else:
-                x += 326
-        return bottom
+            words = holds(panels[name]).replace(" and ", "\nand ").split("\n")
+            for line, each in enumerate(words):
+                canvas.text(x, box.bottom + 36 + 16 * line, each, look, size=12, anchor="start")
+            return Box(x, y, box.width, box.height + 64)
+
+        parts = [partial(part, name) for name in panels]
+        return canvas.beside(50, 50, parts, across=87, down=40)[-1].bottom
 
     told = ". ".join(f"{name}: “{tokens[query]}” holds {holds(p)}" for name, p in panels.items())
     alt = f"Two merges of the same shape, ({seq}, {n_heads * d_key}). {told}: a mistake."
@@ -348,9 +324,8 @@ def paint_cells(
     name: str,
     x: Real,
     y: Real,
-    head_of: Int64[Tensor, "row column"],
-    token_of: Int64[Tensor, "row column"],
-    seq: int,
+    cells: Int64[Tensor, "2 row column"],
+    *,
     cell: tuple[Real, Real],
     apart: Real = 0,
 ) -> Box:
@@ -359,20 +334,20 @@ def paint_cells(
     The shade of the first token is 1 / seq and not 0, so that it has a colour too.
     """
     wide, high = cell
+    (_, n_rows, n_columns), seq = cells.shape, int(cells[1].max()) + 1
+    places = [
+        (x + c * wide, y + r * (high + apart)) for r in range(n_rows) for c in range(n_columns)
+    ]
+    heads, tokens = cells.flatten(1).tolist()
     with canvas.group(data_tensor=name, data_kind="shades", data_scale=seq):
-        for r, (heads, tokens) in enumerate(zip(head_of.tolist(), token_of.tolist(), strict=True)):
-            for c, (head, token) in enumerate(zip(heads, tokens, strict=True)):
-                shade = round(SHADE * (token + 1) / seq, 4)
-                gap = min(1, wide / 12)
-                place = x + c * wide, y + r * (high + apart), wide - gap, high - 1
-                look = f"head-{head} fill"
-                canvas.rectangle(*place, look, fill_opacity=shade, data_sign=1)
+        for place, head, token in zip(places, heads, tokens, strict=True):
+            shade = {"fill_opacity": round(SHADE * (token + 1) / seq, 4), "data_sign": 1}
+            size = wide - min(1, wide / 12), high - 1
+            canvas.rectangle(*place, *size, f"head-{head} fill", **shade)
     if wide > 9:
-        for r, tokens in enumerate(token_of.tolist()):
-            for c, token in enumerate(tokens):
-                at = x + (c + 0.5) * wide, y + r * (high + apart) + high / 2 + 4
-                canvas.text(*at, str(token), size=11)
-    return Box(x, y, wide * head_of.shape[1] - 1, high * head_of.shape[0] - 1)
+        for (left, top), token in zip(places, tokens, strict=True):
+            canvas.text(left + wide / 2, top + high / 2 + 4, str(token), size=11)
+    return Box(x, y, wide * n_columns - 1, high * n_rows - 1)
 
 
 def name_rows(
@@ -406,23 +381,23 @@ def heads_add(
     """
     n_heads, d_key = results.shape
     d_model = wrote.shape[1]
-    total = wrote.sum(dim=0) + bias
-    rows = [(f"head {r} wrote", wrote[r], f"head-{r}") for r in range(n_heads)]
-    rows += [("bias", bias, "x"), ("sum", total, "output")]
+    # Of each row: its name, what stands beside it, its look.
+    rows = [
+        (f"head {r} wrote", f"{'+ ' if r else ''}head {r} writes", f"head-{r}", wrote[r])
+        for r in range(n_heads)
+    ]
+    rows.append(("bias", "+ the bias", "x", bias))
+    rows.append(("sum", f"= the row of “{token}”", "output", wrote.sum(dim=0) + bias))
 
     def paint(canvas: Canvas) -> Real:
-        x = 8 if canvas.narrow else 128
+        x, digits = (8, 1) if canvas.narrow else (128, 2)
         column = (canvas.width - x - 8) / d_model
-        unit = 52 / float(max(row.abs().max() for _, row, _ in rows))
-        y = 34
+        unit = 52 / float(max(row.abs().max() for *_, row in rows))
         canvas.text(x, 16, f"the merged row of “{token}”", "bold", anchor="start")
         for r in range(n_heads):
             at = x + r * d_key * column
-            cell = {"cell": (column, 24), "largest": float(results.abs().max())}
-            digits = 1 if canvas.narrow else 2
-            canvas.matrix(
-                f"head {r}", at, 28, results[r : r + 1], f"head-{r}", digits=digits, **cell
-            )
+            cell = {"cell": (column, 24), "largest": float(results.abs().max()), "digits": digits}
+            canvas.matrix(f"head {r}", at, 28, results[r : r + 1], f"head-{r}", **cell)
             middle = at + d_key * column / 2
             canvas.text(middle, 69, f"head {r}", f"head-{r} of bold", size=12)
             right, whole = at + d_key * column, x + d_model * column
@@ -430,11 +405,8 @@ def heads_add(
             canvas.path(fan, f"head-{r} fill", fill_opacity=0.2)
         canvas.text(x + d_model * column / 2, 99, "each through its rows of W_o", "bold", size=12)
         y = 116
-        for nth, (name, row, look) in enumerate(rows):
+        for name, label, look, row in rows:
             up, down = (float(part.clamp(min=0).max()) * unit for part in (row, -row))
-            label = {"bias": "+ the bias", "sum": f"= the row of “{token}”"}.get(
-                name, ("+ " if nth else "") + name.replace("wrote", "writes")
-            )
             if canvas.narrow:
                 y += 20
                 canvas.text(x, y, label, f"{look} of bold", size=12, anchor="start")
@@ -453,14 +425,14 @@ def heads_add(
     def told(row: Float[Tensor, " d_model"]) -> str:
         return ", ".join(f"{number + 0.0:.1f}" for number in row.tolist())
 
-    writes = "; ".join(f"{name}: {told(row)}" for name, row, _ in rows)
+    writes = "; ".join(f"{name}: {told(row)}" for name, *_, row in rows)
     alt = (
         f"The merged row of “{token}”: {d_key} columns of each head, side by side. Through W_o "
         f"each spreads to all {d_model} columns, and has a bar in each. Column by column they add. "
         f"{writes}."
     )
     own = {f"head {r}": results[r] for r in range(n_heads)}
-    return Drawing(paint, alt, {**own, **{name: row for name, row, _ in rows}})
+    return Drawing(paint, alt, own | {name: row for name, *_, row in rows})
 
 
 HEAD, UNIT = 34, 6  # what a head takes, and a number
@@ -502,10 +474,10 @@ def four_caches(
     d_latent, d_rotary = len(latent), len(rotary_key)
 
     def paint(canvas: Canvas) -> Real:
-        columns = 2 if canvas.narrow else len(counts) + 1
-        wide, high = canvas.width / columns, 128 + UNIT * d_key
-        for nth, kind in enumerate([*counts, "latent"]):
-            x, y = wide * (nth % columns + 0.5), high * (nth // columns)
+        kinds, high = [*counts, "latent"], 128 + UNIT * d_key
+        panels = canvas.panels(len(kinds), high, across=len(kinds), on_phone=2)
+        for kind, panel in zip(kinds, panels, strict=True):
+            x, y = panel.middle[0], panel.y
             canvas.text(x, y + 18, kind, "bold")
             places = [x + HEAD * (i - (n_heads - 1) / 2) for i in range(n_heads)]
             for i, place in enumerate(places):
@@ -518,7 +490,7 @@ def four_caches(
                 draw_heads(canvas, kind, y, places)
             total = counts.get(kind, f"{d_latent} + {d_rotary}")
             canvas.text(x, y + high - 14, f"kept: {total} numbers", "bold", size=12)
-        return high * (nth // columns + 1)
+        return panel.bottom
 
     def draw_heads(canvas: Canvas, kind: str, y: Real, places: list[Real]) -> None:
         n_kv_heads = kept[kind].shape[1]
@@ -546,9 +518,7 @@ def four_caches(
         size = {"cell": (UNIT, 12), "digits": None}
         box = canvas.matrix("latent row", left, row, latent[None], "x", **size)
         canvas.text(box.middle[0], row + 27, "latent row", size=11)
-        box = canvas.matrix(
-            "rotary key", left + UNIT * d_latent + 3, row, rotary_key[None], "k", **size
-        )
+        box = canvas.matrix("rotary key", box.right + 4, row, rotary_key[None], "k", **size)
         canvas.text(box.right, row + 42, "rotary key of all", "k of", size=11, anchor="end")
 
     told = []
