@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attention.drawings.drawing import Canvas, Drawing, point, tenth
+from attention.drawings.drawing import Canvas, Drawing, number, point, tenth
 
 
 def query_and_keys(
@@ -62,9 +62,8 @@ def query_and_keys(
             canvas.text(max(end, 46), top - 8, f"key of {token}", "k of bold")
             bar = y + 36 + 24 * nth
             canvas.path(f"M{point(x, bar)}H{tenth(end)}", "scores stroke", stroke_width=6)
-            number = f"{score:.2f}".replace("-", "−")
             way = "" if canvas.narrow else f" points {direction(reach, off)}"
-            words = f"{token}{way}: score {number}"
+            words = f"{token}{way}: score {number(score)}"
             right = x + max(float(along.max()), 0) * unit + 12
             canvas.text(right, bar + 5, words, "scores of bold", anchor="start")
         return y + 36 + 24 * len(keys)
@@ -84,6 +83,12 @@ def direction(along: Real, aside: Real) -> str:
     if abs(along) < aside:
         return "aside"
     return "along" if along > 0 else "away"
+
+
+def circle(x: Real, y: Real, radius: Real) -> str:
+    """The path of a circle about (x, y)."""
+    r = tenth(radius)
+    return f"M{point(x - r, y)}a{r:g},{r:g} 0 1 1 {2 * r:g},0a{r:g},{r:g} 0 1 1 {-2 * r:g},0"
 
 
 def clock_hands(pe: Float[Tensor, "position d_model"]) -> Drawing:
@@ -107,18 +112,17 @@ def clock_hands(pe: Float[Tensor, "position d_model"]) -> Drawing:
     turns = [round(math.atan2(*hand[1].tolist()), 4) for hand in hands.values()]
 
     def paint(canvas: Canvas) -> Real:
-        left = 0 if canvas.narrow else 130
+        left, top, above = (0, 40, 26) if canvas.narrow else (130, 28, 0)
+        line, at = (32, "") if canvas.narrow else (16, "position ")
         across = (canvas.width - left) / length
         radius = 0.39 * min(across, 76)
-        above = 26 if canvas.narrow else 0
-        down = 2 * radius + 14 + above
-        for pos in range(length):
-            at = f"{pos}" if canvas.narrow else f"position {pos}"
-            canvas.text(left + (pos + 0.5) * across, 32 if canvas.narrow else 16, at, size=12)
+        xs = [left + (pos + 0.5) * across for pos in range(length)]
+        for pos, x in enumerate(xs):
+            canvas.text(x, line, f"{at}{pos}", size=12)
         if canvas.narrow:
             canvas.text(canvas.width / 2, 14, "position", "quiet", size=12)
         for i, (name, hand) in enumerate(hands.items()):
-            top = (40 if canvas.narrow else 28) + i * down + above
+            top += above
             middle = top + radius
             columns, speed = f"columns {2 * i} and {2 * i + 1}", f"{turns[i]:g} radian a step"
             if canvas.narrow:
@@ -128,13 +132,12 @@ def clock_hands(pe: Float[Tensor, "position d_model"]) -> Drawing:
                 canvas.text(8, middle - 12, name, "bold", anchor="start")
                 canvas.text(8, middle + 5, columns, "quiet", size=12, anchor="start")
                 canvas.text(8, middle + 21, speed, "quiet", size=12, anchor="start")
-            feet = [(left + (pos + 0.5) * across, middle) for pos in range(length)]
-            for x, y in feet:
-                r = tenth(radius)
-                around = f"a{r},{r} 0 1 1 {2 * r},0a{r},{r} 0 1 1 {-2 * r},0"
-                canvas.path(f"M{point(x - r, y)}{around}M{point(x, y - r)}v4", "edge")
-            canvas.vectors(name, feet, hand, "x", unit=0.9 * radius)
-        return (40 if canvas.narrow else 28) + len(hands) * down
+            for x in xs:
+                twelve = f"M{point(x, middle - tenth(radius))}v4"
+                canvas.path(circle(x, middle, radius) + twelve, "edge")
+            canvas.vectors(name, [(x, middle) for x in xs], hand, "x", unit=0.9 * radius)
+            top += 2 * radius + 14
+        return top
 
     ends = "; ".join(
         f"{name}, which turns by {turn:g} radian a step, has sine {hand[-1, 0]:.2f} and cosine "
@@ -178,9 +181,9 @@ def two_clocks(
 
     def draw(m: int, n: int) -> Drawing:
         query, key = turned(q, m * theta), turned(k, n * theta)
-        product = f"{query @ key:z.4f}".replace("-", "−")
+        product = number(query @ key, 4)
         ends = math.atan2(query[1], query[0]), math.atan2(key[1], key[0])
-        between = abs(math.remainder(ends[1] - ends[0], 2 * math.pi))
+        turn = math.remainder(ends[1] - ends[0], 2 * math.pi)
         back = m - n
         distance = f"{abs(back)} places {'back' if back > 0 else 'ahead'}" if back else "here"
 
@@ -194,9 +197,7 @@ def two_clocks(
                 (third, "laid on each other", "bold"),
             ):
                 canvas.text(x, y - CLOCK - 18, title, look)
-                r = CLOCK
-                around = f"a{r},{r} 0 1 1 {2 * r},0a{r},{r} 0 1 1 {-2 * r},0"
-                canvas.path(f"M{point(x - r, y)}{around}", "edge")
+                canvas.path(circle(x, y, CLOCK), "edge")
             for (x, y), hand in ((first, q), (second, k)):
                 tip = x + unit * float(hand[0]), y - unit * float(hand[1])
                 canvas.path(f"M{point(x, y)}L{point(*tip)}", "edge", stroke_dasharray="4 4")
@@ -205,28 +206,23 @@ def two_clocks(
             x, y = third
             r = 0.45 * CLOCK
             start, end = (point(x + r * math.cos(angle), y - r * math.sin(angle)) for angle in ends)
-            ahead = math.remainder(ends[1] - ends[0], 2 * math.pi) > 0
-            arc = f"A{tenth(r)},{tenth(r)} 0 0 {0 if ahead else 1} {end}"
+            arc = f"A{tenth(r)},{tenth(r)} 0 0 {0 if turn > 0 else 1} {end}"
             canvas.path(f"M{point(x, y)}L{start}{arc}Z", "scores fill", fill_opacity=0.3)
             canvas.vectors("query again", [third], query[None], "q", unit=unit)
             canvas.vectors("key again", [third], key[None], "k", unit=unit)
-            for words, row in (
-                (f"angle between: {between:.3f}", 24),
-                (f"product: {product}", 42),
-            ):
-                canvas.text(x, y + CLOCK + row, words, "scores of bold")
-            for (x, y), words in (
-                (first, f"turned by {m * theta:.1f}"),
-                (second, f"turned by {n * theta:.1f}"),
-            ):
-                canvas.text(x, y + CLOCK + 24, words, "quiet", size=12)
-            canvas.text(second[0], second[1] + CLOCK + 42, distance, "quiet", size=12)
-            return third[1] + CLOCK + 54
+            said = f"angle between: {abs(turn):.3f}", f"product: {product}"
+            for row, words in enumerate(said):
+                canvas.text(x, y + CLOCK + 24 + 18 * row, words, "scores of bold")
+            below = 112 + CLOCK + 24
+            canvas.text(first[0], below, f"turned by {m * theta:.1f}", "quiet", size=12)
+            canvas.text(second[0], below, f"turned by {n * theta:.1f}", "quiet", size=12)
+            canvas.text(second[0], below + 18, distance, "quiet", size=12)
+            return y + CLOCK + 54
 
         alt = (
             f"Two clocks. The query, at place {m}, is turned by {m * theta:.1f} radians against "
             f"the clock, and the key, at place {n}, by {n * theta:.1f}. Laid on each other their "
-            f"hands are {between:.3f} radians apart, and their product is {product}."
+            f"hands are {abs(turn):.3f} radians apart, and their product is {product}."
         )
         values = {"query": query, "key": key, "query again": query, "key again": key}
         return Drawing(paint, alt, {name: hand[None] for name, hand in values.items()})
@@ -286,17 +282,16 @@ def sort_cut_look(
         row = order if step else list(range(len(number)))
 
         def paint(canvas: Canvas) -> Real:
-            centre = (canvas.width / 2, 116) if canvas.narrow else (132, 116)
-            paint_circle(canvas, centre, middle, directions, asks, lit=not step)
-            left = (canvas.width - CELL * len(row)) / 2 if canvas.narrow else 300
-            top = 296 if canvas.narrow else 108
+            paint_circle(canvas, canvas.width / 2 if canvas.narrow else 132, 116, lit=not step)
+            left, top, foot = 300, 108, 114
+            if canvas.narrow:
+                left, top, foot = (canvas.width - CELL * len(row)) / 2, 296, 132
             words = "tokens, by position" if not step else "sorted by bucket, then by position"
             canvas.text(left, top - 48, words, "bold" if step < 2 else "", anchor="start")
             for rank, token in enumerate(row):
-                at, is_lit = left + rank * CELL, step == 3 and token in [asks, *seen]
-                look = "q" if token == asks else "k"
+                at, look = left + rank * CELL, "q" if token == asks else "k"
                 canvas.rectangle(at, top, CELL - 2, HIGH, f"{look} stroke", stroke_width=1)
-                if is_lit:
+                if step == 3 and token in [asks, *seen]:
                     canvas.rectangle(at, top, CELL - 2, HIGH, f"{look} fill", fill_opacity=0.3)
                 canvas.text(at + CELL / 2 - 1, top + 19, str(token), f"{look} of bold")
                 canvas.text(at + CELL / 2 - 1, top + HIGH + 17, str(number[token]), "quiet")
@@ -305,10 +300,8 @@ def sort_cut_look(
                 for rank in range(chunk_length, len(row), chunk_length):
                     at = left + rank * CELL - 1
                     canvas.path(f"M{point(at, top - 12)}v{HIGH + 38}", "cut")
-                words = f"cut into chunks of {chunk_length}"
-                canvas.text(
-                    left, top + HIGH + 60, words, "bold" if step == 2 else "", anchor="start"
-                )
+                said = f"cut into chunks of {chunk_length}", "bold" if step == 2 else ""
+                canvas.text(left, top + HIGH + 60, *said, anchor="start")
             if step == 3:
                 begin = left + (order.index(asks) + 0.5) * CELL - 1
                 for token in seen:
@@ -320,9 +313,28 @@ def sort_cut_look(
                 lines = its if canvas.narrow else [" ".join(its)]
                 for nth, line in enumerate([f"{asks} looks at {listed(seen)}", *lines]):
                     canvas.text(left, top + HIGH + 84 + 18 * nth, line, "bold", anchor="start")
-            return top + HIGH + (132 if canvas.narrow else 114)
+            return top + HIGH + foot
 
         return Drawing(paint, told(step, row), {"x": directions})
+
+    def paint_circle(canvas: Canvas, x: Real, y: Real, *, lit: bool) -> None:
+        """Paint the borders of the sectors, their numbers, and an arrow for each token."""
+
+        def at(degrees: Real, length: Real) -> tuple[Real, Real]:
+            angle = math.radians(degrees)
+            return x + length * math.cos(angle), y - length * math.sin(angle)
+
+        canvas.path(circle(x, y, RADIUS), "edge")
+        for sector in range(4):
+            border = point(*at(middle + 45 + 90 * sector, RADIUS))
+            canvas.path(f"M{point(x, y)}L{border}", "cut" if lit else "edge")
+            look = "quiet bold" if lit else "quiet"
+            canvas.text(*at(middle + 90 * sector, 42), str(sector), look)
+        feet = [(x, y)] * len(directions)
+        canvas.vectors("x", feet, directions, "k", unit=0.82 * RADIUS, width=1.5)
+        for token, (right, up) in enumerate(directions.tolist()):
+            look = "q of bold" if token == asks else "k of bold"
+            canvas.text(x + 102 * right, y - 102 * up + 4, str(token), look)
 
     def told(step: int, row: list[int]) -> str:
         circle = "A circle with four sectors. " + " ".join(
@@ -343,34 +355,3 @@ def sort_cut_look(
 
 def listed(tokens: list[int]) -> str:
     return ", ".join(map(str, tokens)) or "none"
-
-
-def paint_circle(
-    canvas: Canvas,
-    centre: tuple[Real, Real],
-    middle: Real,
-    directions: Float[Tensor, "seq 2"],
-    asks: int,
-    *,
-    lit: bool,
-) -> None:
-    """Paint the borders of the sectors, their numbers, and an arrow for each token."""
-
-    def at(degrees: Real, length: Real) -> tuple[Real, Real]:
-        angle = math.radians(degrees)
-        return centre[0] + length * math.cos(angle), centre[1] - length * math.sin(angle)
-
-    around = f"a{RADIUS},{RADIUS} 0 1 1"
-    canvas.path(
-        f"M{point(centre[0] - RADIUS, centre[1])}{around} {2 * RADIUS},0{around} {-2 * RADIUS},0",
-        "edge",
-    )
-    for sector in range(4):
-        border = point(*at(middle + 45 + 90 * sector, RADIUS))
-        canvas.path(f"M{point(*centre)}L{border}", "cut" if lit else "edge")
-        canvas.text(*at(middle + 90 * sector, 42), str(sector), "quiet bold" if lit else "quiet")
-    unit = 0.82 * RADIUS
-    canvas.vectors("x", [centre] * len(directions), directions, "k", unit=unit, width=1.5)
-    for token, (right, up) in enumerate(directions.tolist()):
-        x, y = centre[0] + 102 * right, centre[1] - 102 * up + 4
-        canvas.text(x, y, str(token), "q of bold" if token == asks else "k of bold")
