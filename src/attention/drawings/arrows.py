@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attention.drawings.drawing import Canvas, Drawing, number, point, tenth
+from attention.drawings.drawing import Canvas, Drawing, bent, number, point, tenth
 
 
 def query_and_keys(
@@ -267,19 +267,19 @@ def sort_cut_look(
         >>> steps["4: look"]
         Drawing of x (3, 2)
     """
-    number = buckets.tolist()
-    order = sorted(range(len(number)), key=lambda i: (number[i], i))
+    bucket_of = buckets.tolist()
+    order = sorted(range(len(bucket_of)), key=lambda i: (bucket_of[i], i))
     chunk = {token: rank // chunk_length for rank, token in enumerate(order)}
     seen = [
         j
         for j in order
-        if j != asks and number[j] == number[asks] and 0 <= chunk[asks] - chunk[j] <= 1
+        if j != asks and bucket_of[j] == bucket_of[asks] and 0 <= chunk[asks] - chunk[j] <= 1
     ]
     middle = math.degrees(math.atan2(rotation[1, 0], rotation[0, 0]))
     directions = x / x.norm(dim=-1, keepdim=True)
 
     def draw(step: int) -> Drawing:
-        row = order if step else list(range(len(number)))
+        row = order if step else list(range(len(bucket_of)))
 
         def paint(canvas: Canvas) -> Real:
             paint_circle(canvas, canvas.width / 2 if canvas.narrow else 132, 116, lit=not step)
@@ -294,7 +294,7 @@ def sort_cut_look(
                 if step == 3 and token in [asks, *seen]:
                     canvas.rectangle(at, top, CELL - 2, HIGH, f"{look} fill", fill_opacity=0.3)
                 canvas.text(at + CELL / 2 - 1, top + 19, str(token), f"{look} of bold")
-                canvas.text(at + CELL / 2 - 1, top + HIGH + 17, str(number[token]), "quiet")
+                canvas.text(at + CELL / 2 - 1, top + HIGH + 17, str(bucket_of[token]), "quiet")
             canvas.text(left, top + HIGH + 36, "bucket", "quiet", size=12, anchor="start")
             if step >= 2:
                 for rank in range(chunk_length, len(row), chunk_length):
@@ -307,8 +307,8 @@ def sort_cut_look(
                 for token in seen:
                     end = left + (order.index(token) + 0.5) * CELL - 1
                     rise = top - 12 - 0.14 * abs(begin - end)
-                    bend = f"C{point(begin, rise)} {point(end, rise)} {point(end, top - 2)}"
-                    canvas.path(f"M{point(begin, top - 2)}{bend}", "q stroke", stroke_width=2)
+                    way = bent(begin, top - 2, rise, end, top - 2)
+                    canvas.path(way, "q stroke", stroke_width=2)
                 its = ["its bucket,", "in its chunk and the one before"]
                 lines = its if canvas.narrow else [" ".join(its)]
                 for nth, line in enumerate([f"{asks} looks at {listed(seen)}", *lines]):
@@ -337,13 +337,13 @@ def sort_cut_look(
             canvas.text(x + 102 * right, y - 102 * up + 4, str(token), look)
 
     def told(step: int, row: list[int]) -> str:
-        circle = "A circle with four sectors. " + " ".join(
-            f"In sector {b}: {listed([i for i in range(len(number)) if number[i] == b])}."
+        sectors = "A circle with four sectors. " + " ".join(
+            f"In sector {b}: {listed([i for i in range(len(bucket_of)) if bucket_of[i] == b])}."
             for b in range(4)
         )
         chunks = [row[i : i + chunk_length] for i in range(0, len(row), chunk_length)]
         return [
-            f"{circle} The tokens stand in a row by their positions, each with its bucket.",
+            f"{sectors} The tokens stand in a row by their positions, each with its bucket.",
             f"The tokens stand sorted by bucket: {listed(row)}.",
             f"The sorted row is cut into chunks: {'; '.join(map(listed, chunks))}.",
             f"Token {asks} looks at {listed(seen)}: those of its bucket in its own chunk and "

@@ -549,3 +549,8 @@ def tenth(value: Real) -> Real:
 
 def point(x: Real, y: Real) -> str:
     return f"{tenth(x):g},{tenth(y):g}"
+
+
+def bent(x: Real, y: Real, level: Real, to_x: Real, to_y: Real) -> str:
+    """The path of a curve from (x, y) to (to_x, to_y) that bends at a level."""
+    return f"M{point(x, y)}C{point(x, level)} {point(to_x, level)} {point(to_x, to_y)}"

@@ -1,13 +1,21 @@
 """What flows from word to word, each flow as wide as its weight."""
 
-import math
 from collections.abc import Sequence
 from numbers import Real
 
 from jaxtyping import Float
 from torch import Tensor
 
-from attention.drawings.drawing import Box, Canvas, Drawing, point, tenth
+from attention.drawings.drawing import Box, Canvas, Drawing, bent, point, tenth
+
+
+def write_letters(canvas: Canvas, letters: Sequence[str], left: Real) -> list[Real]:
+    """Write letters in a line, each in the middle of its column; returns the middles."""
+    across = (canvas.width - left - 6) / len(letters)
+    columns = [left + (j + 0.5) * across for j in range(len(letters))]
+    for x, letter in zip(columns, letters, strict=True):
+        canvas.text(x, 18, letter, size=11 if canvas.narrow else 14)
+    return columns
 
 
 def two_stories(
@@ -36,33 +44,27 @@ def two_stories(
         values |= {f"who {nth}": who[nth], f"whom {nth}": whom[nth]}
 
     def paint(canvas: Canvas) -> Real:
-        across = 1 if canvas.narrow else len(stories)
-        share = canvas.width / across
-        tall = 172 if canvas.narrow else 154
-        for nth, story in enumerate(stories):
-            left, line = share * (nth % across), 72 + tall * (nth // across)
-            edge = 8 if canvas.narrow else 20
-            pitch = (share - 2 * edge) / len(story)
-            middles = [left + edge + (i + 0.5) * pitch for i in range(len(story))]
+        tall, edge = (172, 8) if canvas.narrow else (154, 20)
+        panels = canvas.panels(len(stories), tall, across=len(stories))
+        for nth, (story, panel) in enumerate(zip(stories, panels, strict=True)):
+            line, pitch = panel.y + 72, (panel.width - 2 * edge) / len(story)
+            middles = [panel.x + edge + (i + 0.5) * pitch for i in range(len(story))]
             verb = middles[verbs[nth]]
-            for i, (word, x) in enumerate(zip(story, middles, strict=True)):
-                canvas.text(x, line + 5, word, "bold" if i == verbs[nth] else "", size=14)
-            for question, up in (("who", -1), ("whom", 1)):
-                answers = values[f"{question} {nth}"].tolist()
-                foot, height = line + (-12 if up < 0 else 16), 46
-                arcs = [
-                    f"M{point(verb, foot)}C{point(verb, foot + up * height)} "
-                    f"{point(x, foot + up * height)} {point(x, foot)}"
-                    for x in middles
-                ]
-                canvas.flows(f"{question} {nth}", answers, arcs, "output", widest=10)
-                for x, share_of in zip(middles, answers, strict=True):
-                    if share_of > 0.02:
+            for word, x in zip(story, middles, strict=True):
+                canvas.text(x, line + 5, word, "bold" if x == verb else "", size=14)
+            for question, foot, level in (("who", line - 12, -46), ("whom", line + 16, 46)):
+                name = f"{question} {nth}"
+                shares = values[name].tolist()
+                arcs = [bent(verb, foot, foot + level, x, foot) for x in middles]
+                canvas.flows(name, shares, arcs, "output", widest=10)
+                for x, share in zip(middles, shares, strict=True):
+                    if share > 0.02:
                         # Beside the first or the last word it would stand outside.
-                        at = min(max(x, left + 40), left + share - 40), foot + up * (height + 4) + 5
-                        said = f"{question} {share_of:.2f}"
-                        canvas.text(*at, said, "output of bold", size=12)
-        return tall * math.ceil(len(stories) / across)
+                        at = min(max(x, panel.x + 40), panel.right - 40)
+                        y = foot + (level - 4 if level < 0 else level + 4) + 5
+                        said = f"{question} {share:.2f}"
+                        canvas.text(at, y, said, "output of bold", size=12)
+        return panel.bottom
 
     told = []
     for nth, story in enumerate(stories):
@@ -109,58 +111,50 @@ def weighted_sum(
     """
     total = weights @ values
     largest = float(values.abs().max())
-    whose = f" in {head}" if head else ""
+    gets = f"“{tokens[query]}” gets{f' in {head}' if head else ''}"
+    lanes = GAP * (weights.cumsum(0) - weights / 2)  # the middle of each flow, within all of them
+    flowing = list(zip(tokens, weights.tolist(), lanes.tolist(), strict=True))
 
     def paint(canvas: Canvas) -> Real:
         across = values.shape[1]
         cell = (min(40, 228 // across), GAP + 8) if canvas.narrow else (min(44, 240 // across), GAP)
-        narrow = cell[0] < 34
+        look = {"largest": largest, "digits": 1 if cell[0] < 34 else 2}
         x, y = 44, 34
-        look = {"cell": cell, "largest": largest, "digits": 1 if narrow else 2}
         canvas.text(x, 18, "value rows", "v of bold", anchor="start")
-        names = [] if canvas.narrow else tokens
-        box = canvas.matrix("values", x, y, values, "v", rows=names, **look)
-        before, paths = 0.0, []
-        place = (x, box.bottom + 34) if canvas.narrow else (canvas.width - 8 - cell[0] * across,)
-        if not canvas.narrow:
-            place = (*place, y + (box.height - GAP) / 2)
-        for r, weight in enumerate(weights.tolist()):
-            middle = y + r * cell[1] + (cell[1] - 1) / 2
-            lane = before + weight * GAP / 2
-            before += weight * GAP
-            if canvas.narrow:
-                canvas.text(x - 6, middle - 2, tokens[r], size=12, anchor="end")
-                canvas.text(
-                    x - 6, middle + 12, f"{weight:.2f}", "weights of", size=11, anchor="end"
-                )
-                out, end = box.right + 10 + GAP - lane, place[1] + GAP - lane
-                paths.append(
-                    f"M{box.right + 2},{tenth(middle)}H{tenth(out)}V{tenth(end)}H{box.right + 2}"
-                )
-            else:
+        rows = [] if canvas.narrow else tokens
+        box = canvas.matrix("values", x, y, values, "v", cell=cell, rows=rows, **look)
+        middles = [y + r * cell[1] + (cell[1] - 1) / 2 for r in range(len(tokens))]
+        paths = []
+        if canvas.narrow:  # down to a row below, past all the others
+            end_x, end_y = x, box.bottom + 34
+            for (token, weight, lane), middle in zip(flowing, middles, strict=True):
+                canvas.text(x - 6, middle - 2, token, size=12, anchor="end")
+                said = f"{weight:.2f}", "weights of"
+                canvas.text(x - 6, middle + 12, *said, size=11, anchor="end")
+                out, end = box.right + 10 + GAP - lane, end_y + GAP - lane
+                way = f"H{tenth(out)}V{tenth(end)}H{box.right + 2}"
+                paths.append(f"M{box.right + 2},{tenth(middle)}{way}")
+        else:
+            end_x, end_y = canvas.width - 8 - cell[0] * across, y + (box.height - GAP) / 2
+            left, right = box.right + 44, end_x - 22
+            bend = tenth((left + right) / 2)
+            for (_, weight, lane), middle in zip(flowing, middles, strict=True):
                 canvas.text(box.right + 24, middle + 4, f"{weight:.2f}", "weights of", size=12)
-                left, right, end = box.right + 44, place[0] - 22, tenth(place[1] + lane)
-                bend = tenth((left + right) / 2)
-                start = f"M{left},{tenth(middle)}"
-                paths.append(f"{start}C{bend},{tenth(middle)} {bend},{end} {right},{end}h20")
+                start, end = tenth(middle), tenth(end_y + lane)
+                paths.append(f"M{left},{start}C{bend},{start} {bend},{end} {right},{end}h20")
         canvas.flows("weights", weights.tolist(), paths, "weights", widest=GAP)
-        row_look = {**look, "cell": (cell[0], GAP)}
-        sum_box = canvas.matrix("sum", *place, total[None], "v", **row_look)
-        title = f"what “{tokens[query]}” gets{whose}"
-        if canvas.narrow:
-            # Above the row the flows would cross it.
-            canvas.text(x, sum_box.bottom + 20, title, "v of bold", anchor="start")
-            return sum_box.bottom + 30
-        canvas.text(sum_box.right, place[1] - 10, title, "v of bold", anchor="end")
-        return max(box.bottom, sum_box.bottom) + 12
+        made = canvas.matrix("sum", end_x, end_y, total[None], "v", cell=(cell[0], GAP), **look)
+        if canvas.narrow:  # above the row the flows would cross it
+            canvas.text(x, made.bottom + 20, f"what {gets}", "v of bold", anchor="start")
+            return made.bottom + 30
+        canvas.text(made.right, end_y - 10, f"what {gets}", "v of bold", anchor="end")
+        return max(box.bottom, made.bottom) + 12
 
-    parts = ", ".join(
-        f"{weight:.2f} of “{token}”" for token, weight in zip(tokens, weights.tolist(), strict=True)
-    )
-    numbers = ", ".join(f"{number + 0.0:.2f}" for number in total.tolist())
+    parts = ", ".join(f"{weight:.2f} of “{token}”" for token, weight, _ in flowing)
+    numbers = ", ".join(f"{entry + 0.0:.2f}" for entry in total.tolist())
     alt = (
         f"The value row of each token. From each a flow, as wide as its weight, leads into the row "
-        f"that “{tokens[query]}” gets{whose}: {parts}. Together they make {numbers}."
+        f"that {gets}: {parts}. Together they make {numbers}."
     )
     return Drawing(paint, alt, {"values": values, "weights": weights, "sum": total})
 
@@ -196,17 +190,13 @@ def readers_and_writer(
     readers = {"from the left": encoded[:, :half].T, "from the right": encoded[:, half:].T}
     # In the order in which they stand: the reader from the right ends at the first letter.
     last = encoded.new_tensor([*encoded[0, half:].tolist(), *encoded[-1, :half].tolist()])
-    values = {**readers, **({"last states": last} if weights is None else {"weights": weights})}
-    largest = float(encoded.abs().max())
+    shades = {"largest": float(encoded.abs().max()), "digits": None}
     wrong = [sign != right for sign, right in zip(signs, answer, strict=True)]
 
     def paint(canvas: Canvas) -> Real:
-        left = 6 if canvas.narrow else 104
+        left, y = 6 if canvas.narrow else 104, 18
+        columns = write_letters(canvas, letters, left)
         across = (canvas.width - left - 6) / len(letters)
-        columns = [left + (j + 0.5) * across for j in range(len(letters))]
-        y = 18
-        for x, letter in zip(columns, letters, strict=True):
-            canvas.text(x, y, letter, size=11 if canvas.narrow else 14)
         ends = []
         for name, states in readers.items():
             forwards = name == "from the left"
@@ -220,121 +210,96 @@ def readers_and_writer(
                 canvas.text(8, y + 54, name, "quiet", size=12, anchor="start")
             start, tip = (left + 4, canvas.width - 10)[:: 1 if forwards else -1]
             canvas.arrow(start, y + 10, tip, y + 10)
-            shades = {"cell": (across, 8), "largest": largest, "digits": None}
-            box = canvas.matrix(name, left, y + 18, states, **shades)
+            box = canvas.matrix(name, left, y + 18, states, cell=(across, 8), **shades)
             end = box.right - across + 1 if forwards else left
             ends.append(Box(end, box.y, across - 1, box.height))
             y = box.bottom
         if weights is None:
-            y = paint_neck(canvas, last, largest, *ends)
-        return paint_writer(canvas, signs, wrong, y, columns, weights, step)
+            y = paint_neck(canvas, *ends)
+        return paint_writer(canvas, y, columns)
 
-    return Drawing(paint, told(letters, signs, answer, len(last), weights, step), values)
+    def paint_neck(canvas: Canvas, from_left: Box, from_right: Box) -> Real:
+        """Paint the last states side by side, and where they come from; where they end."""
+        y, cell = from_right.bottom, 22 if canvas.narrow else 26
+        begin = (canvas.width - cell * len(last)) / 2
+        box = canvas.matrix("last states", begin, y + 56, last[None], cell=(cell, 24), **shades)
+        for each in (from_left, from_right, box):
+            canvas.rectangle(*each, "x stroke", stroke_width=2)
+        ways = {
+            box.x + box.width * 0.75: f"M{point(from_left.right, from_left.bottom - 4)}h3",
+            box.x + box.width * 0.25: f"M{point(from_right.middle[0], y + 1)}",
+        }
+        for x, way in ways.items():
+            canvas.path(f"{way}V{tenth(y + 30)}H{tenth(x)}", "x stroke", stroke_width=1.5)
+            canvas.arrow(x, y + 30, x, box.y - 3)
+        canvas.text(canvas.width / 2, y + 22, f"{len(last)} numbers, and nothing else", "bold")
+        return box.bottom
 
+    def paint_writer(canvas: Canvas, y: Real, columns: Sequence[Real]) -> Real:
+        """Paint the steps of the writer below y, and what they get; the drawing's height."""
+        pitch = min(58, (canvas.width - 12) / len(signs))
+        wide, begin = pitch - (8 if canvas.narrow else 16), (canvas.width - pitch * len(signs)) / 2
+        middles = [begin + (t + 0.5) * pitch for t in range(len(signs))]
+        top = y + (56 if weights is None else 94)
+        if weights is None:
+            for x in middles:
+                canvas.arrow(canvas.width / 2, y + 2, x, top - 3, "x faint", width=1)
+        else:
+            paths = []
+            for nth, x in enumerate(columns):
+                aside = wide * 0.7 * ((nth + 0.5) / len(columns) - 0.5)
+                start, end, bend = tenth(x), tenth(middles[step] + aside), tenth((y + top) / 2)
+                curve = f"C{start},{bend} {end},{bend} {end},{tenth(top - 2)}"
+                paths.append(f"M{start},{tenth(y + 2)}{curve}")
+            canvas.flows("weights", weights.tolist(), paths, "weights", widest=18)
+        above = y + 18 if weights is None else top - 8
+        canvas.text(begin, above, "writer", "quiet", anchor="start")
+        for t, (x, sign) in enumerate(zip(middles, signs, strict=True)):
+            lit = weights is None or t == step
+            look = "weights stroke" if weights is not None and lit else "edge"
+            canvas.rectangle(x - wide / 2, top, wide, 28, look)
+            if t:
+                canvas.arrow(middles[t - 1] + wide / 2 + 1, top + 14, x - wide / 2 - 1, top + 14)
+            if t == 0 or (weights is not None and t in (step - 1, step)):
+                canvas.text(x, top + 18, f"s{subscript(t + 1)}", "" if lit else "quiet", size=12)
+            canvas.text(x, top + 48, sign, "mistake of bold" if wrong[t] else "bold" if lit else "")
+            if wrong[t]:
+                canvas.mistake(x, top + 64)
+        if weights is not None and step:
+            x = middles[step - 1]
+            canvas.text(x - 4, top - 14, "asks", "q of bold", size=12, anchor="end")
+            canvas.arrow(x, top - 2, x, top - 26, "q", width=2)
+        return top + (80 if any(wrong) else 60)
 
-def paint_neck(
-    canvas: Canvas, last: Float[Tensor, " key_dim"], largest: Real, from_left: Box, from_right: Box
-) -> Real:
-    """Paint the last states, side by side, and where they come from; returns where they end."""
-    y, cell = from_right.bottom, 22 if canvas.narrow else 26
-    begin = (canvas.width - cell * len(last)) / 2
-    shades = {"cell": (cell, 24), "largest": largest, "digits": None}
-    box = canvas.matrix("last states", begin, y + 56, last[None], **shades)
-    for each in (from_left, from_right, box):
-        canvas.rectangle(*each, "x stroke", stroke_width=2)
-    ways = {
-        box.x + box.width * 0.75: f"M{point(from_left.right, from_left.bottom - 4)}h3",
-        box.x + box.width * 0.25: f"M{point(from_right.middle[0], y + 1)}",
-    }
-    for x, way in ways.items():
-        canvas.path(f"{way}V{tenth(y + 30)}H{tenth(x)}", "x stroke", stroke_width=1.5)
-        canvas.arrow(x, y + 30, x, box.y - 3)
-    canvas.text(canvas.width / 2, y + 22, f"{len(last)} numbers, and nothing else", "bold")
-    return box.bottom
-
-
-def paint_writer(
-    canvas: Canvas,
-    signs: Sequence[str],
-    wrong: Sequence[bool],
-    y: Real,
-    columns: Sequence[Real],
-    weights: Float[Tensor, " key"] | None,
-    step: int,
-) -> Real:
-    """Paint the steps of the writer below y, and what they get; returns the drawing's height."""
-    pitch = min(58, (canvas.width - 12) / len(signs))
-    wide, begin = pitch - (8 if canvas.narrow else 16), (canvas.width - pitch * len(signs)) / 2
-    middles = [begin + (t + 0.5) * pitch for t in range(len(signs))]
-    top = y + (56 if weights is None else 94)
-    if weights is None:
-        for x in middles:
-            canvas.arrow(canvas.width / 2, y + 2, x, top - 3, "x faint", width=1)
-    else:
-        paths = []
-        for nth, x in enumerate(columns):
-            aside = wide * 0.7 * ((nth + 0.5) / len(columns) - 0.5)
-            start, end, bend = tenth(x), tenth(middles[step] + aside), tenth((y + top) / 2)
-            paths.append(
-                f"M{start},{tenth(y + 2)}C{start},{bend} {end},{bend} {end},{tenth(top - 2)}"
-            )
-        canvas.flows("weights", weights.tolist(), paths, "weights", widest=18)
-    canvas.text(begin, y + 18 if weights is None else top - 8, "writer", "quiet", anchor="start")
-    for t, (x, sign) in enumerate(zip(middles, signs, strict=True)):
-        lit = weights is None or t == step
-        look = "weights stroke" if weights is not None and lit else "edge"
-        canvas.rectangle(x - wide / 2, top, wide, 28, look)
-        if t:
-            canvas.arrow(middles[t - 1] + wide / 2 + 1, top + 14, x - wide / 2 - 1, top + 14)
-        if t == 0 or (weights is not None and t in (step - 1, step)):
-            canvas.text(x, top + 18, f"s{subscript(t + 1)}", "" if lit else "quiet", size=12)
-        canvas.text(x, top + 48, sign, "mistake of bold" if wrong[t] else "bold" if lit else "")
-        if wrong[t]:
-            canvas.mistake(x, top + 64)
-    if weights is not None and step:
-        x = middles[step - 1]
-        canvas.text(x - 4, top - 14, "asks", "q of bold", size=12, anchor="end")
-        canvas.arrow(x, top - 2, x, top - 26, "q", width=2)
-    return top + (80 if any(wrong) else 60)
-
-
-def subscript(number: int) -> str:
-    return "".join("₀₁₂₃₄₅₆₇₈₉"[int(digit)] for digit in str(number))
-
-
-def told(
-    letters: Sequence[str],
-    signs: Sequence[str],
-    answer: Sequence[str],
-    count: int,
-    weights: Tensor | None,
-    step: int,
-) -> str:
-    """What is drawn, in the order of its arrows."""
     read = (
         f"Two readers go along “{''.join(letters)}”, one from the left and one from the right, and "
         "have a state at every letter."
     )
     if weights is None:
-        wrong = sum(sign != right for sign, right in zip(signs, answer, strict=True))
-        return (
-            f"{read} Where each of them ends, its last state is taken: together {count} numbers. "
-            f"They alone reach the writer, the same at each of its {len(signs)} steps. It writes "
-            f"{''.join(signs)}, which is wrong at {wrong} of {len(signs)}."
+        alt = (
+            f"{read} Where each of them ends, its last state is taken: together {len(last)} "
+            f"numbers. They alone reach the writer, the same at each of its {len(signs)} steps. It "
+            f"writes {''.join(signs)}, which is wrong at {sum(wrong)} of {len(signs)}."
         )
+        return Drawing(paint, alt, {**readers, "last states": last})
     parts = ", ".join(
         f"{weight:.2f} from letter {j}, “{letters[j]}”"
         for j, weight in enumerate(weights.tolist())
         if weight >= 0.05
     )
     asks = f"State {step} asks. " if step else ""
-    return (
+    alt = (
         f"{read} {asks}To step {step + 1} of the writer, which writes “{signs[step]}”, a flow "
         f"comes from every letter, as wide as its weight: {parts}."
     )
+    return Drawing(paint, alt, {**readers, "weights": weights})
 
 
-LETTERS, ENCODER, MEMORY, DECODER, SIGNS = 18, 30, 84, 196, 250  # where each line begins
+def subscript(number: int) -> str:
+    return "".join("₀₁₂₃₄₅₆₇₈₉"[int(digit)] for digit in str(number))
+
+
+ENCODER, MEMORY, DECODER, SIGNS = 30, 84, 196, 250  # where each line begins
 HIGH = 34  # of a tower
 MUCH = 0.1  # the weight from which a letter is named
 
@@ -363,23 +328,20 @@ def writing_steps(
 
     def draw(step: int) -> Drawing:
         row = weights[step - 1] if step else None
-        looks = most_looked_at(letters, row) if step else ""
 
         def paint(canvas: Canvas) -> Real:
             left = 6 if canvas.narrow else 90
-            across = (canvas.width - left - 6) / len(letters)
-            columns = [left + (j + 0.5) * across for j in range(len(letters))]
-            paint_reading(canvas, letters, columns, lit=not step)
-            places = sign_places(canvas, left, len(signs))
-            paint_writing(canvas, left, signs, step, places)
-            if row is not None:
-                y, end, bend = MEMORY + 21, places[step], (MEMORY + 21 + DECODER) / 2
-                paths = [
-                    f"M{point(x, y)}C{point(x, bend)} {point(end, bend)} {point(end, DECODER - 2)}"
-                    for x in columns
-                ]
+            columns = write_letters(canvas, letters, left)
+            paint_reading(canvas, columns, left, lit=not step)
+            # Where <start> and each sign stand: the first needs more room.
+            pitch = min(44, (canvas.width - left - 52) / len(signs))
+            places = [left + 23, *(left + 46 + (t + 0.5) * pitch for t in range(len(signs)))]
+            paint_writing(canvas, left, step, places)
+            if step:
+                y, end = MEMORY + 21, places[step]
+                paths = [bent(x, y, (y + DECODER) / 2, end, DECODER - 2) for x in columns]
                 canvas.flows("weights", row.tolist(), paths, "weights", widest=26)
-                words = left, SIGNS + 66, f"looks {looks}", "weights of"
+                words = left, SIGNS + 66, f"looks {most_looked_at(letters, row)}", "weights of"
                 canvas.text(*words, size=12, anchor="start")
             return SIGNS + 82
 
@@ -392,9 +354,45 @@ def writing_steps(
         read = "".join(signs[: step - 1])
         alt = (
             f"The decoder reads <start>{f' and {read}' if read else ''}, looks at the rows of the "
-            f"letters, {looks}, and writes {signs[step - 1]}."
+            f"letters, {most_looked_at(letters, row)}, and writes {signs[step - 1]}."
         )
         return Drawing(paint, alt, {"weights": row})
+
+    def paint_reading(canvas: Canvas, columns: Sequence[Real], left: Real, *, lit: bool) -> None:
+        """Paint the encoder, and the rows that it leaves."""
+        wide, half = canvas.width - left - 6, (columns[1] - columns[0]) / 2
+        middle = left + wide / 2
+        stroke, look, does = ("edge", "quiet", "has read")
+        if lit:
+            stroke, look, does = ("output stroke", "output of bold", "reads")
+        canvas.rectangle(left, ENCODER, wide, HIGH, stroke, stroke_width=2 if lit else 1, rx=4)
+        canvas.text(middle, ENCODER + 22, f"encoder: {does}, once", look)
+        canvas.arrow(middle, ENCODER + HIGH + 1, middle, MEMORY - 3, "output" if lit else "x")
+        canvas.rectangle(left, MEMORY, wide, 18, "v fill", fill_opacity=0.16)
+        lines = "".join(f"M{point(x + half, MEMORY)}v18" for x in columns[:-1])
+        canvas.path(f"M{point(left, MEMORY)}h{tenth(wide)}v18h{tenth(-wide)}z{lines}", "v stroke")
+        at = (middle + 14, ENCODER + HIGH + 14) if canvas.narrow else (8, MEMORY + 14)
+        canvas.text(*at, "memory", "v of bold", size=12, anchor="start")
+
+    def paint_writing(canvas: Canvas, left: Real, step: int, places: Sequence[Real]) -> None:
+        """Paint the decoder, the signs that it reads and the one that it writes."""
+        wide = canvas.width - left - 6
+        stroke, look, does = ("edge", "quiet", "waits")
+        if step:
+            stroke, look, does = ("output stroke", "output of bold", f"step {step} of {len(signs)}")
+        canvas.rectangle(left, DECODER, wide, HIGH, stroke, stroke_width=2 if step else 1, rx=4)
+        canvas.text(left + wide / 2, DECODER + 22, f"decoder: {does}", look)
+        if not canvas.narrow:
+            canvas.text(8, SIGNS + 22, "signs", "quiet", size=12, anchor="start")
+        for x, sign in zip(places[:step], ["<start>", *signs], strict=False):
+            canvas.arrow(x, SIGNS + 8, x, DECODER + HIGH + 2, "q", width=1)
+            canvas.text(x, SIGNS + 24, sign, size=12)
+        if step:
+            x = places[step]
+            canvas.arrow(x, DECODER + HIGH + 2, x, SIGNS + 8, "output", width=2)
+            canvas.text(x, SIGNS + 24, signs[step - 1], "output of bold", size=14)
+            canvas.text(places[0], SIGNS + 42, "reads", "q of", size=12)
+            canvas.text(x, SIGNS + 42, "writes", "output of", size=12)
 
     steps = [f"{nth}: writes {sign}" for nth, sign in enumerate(signs, start=1)]
     return {name: draw(nth) for nth, name in enumerate(["0: reads", *steps])}
@@ -402,65 +400,12 @@ def writing_steps(
 
 def most_looked_at(letters: Sequence[str], row: Float[Tensor, " key"]) -> str:
     """The letters with much weight, in the order in which they stand."""
-    much = [(letter, weight) for letter, weight in zip(letters, row, strict=True) if weight >= MUCH]
     named = ", ".join(
-        f"{'space' if letter == ' ' else letter} {weight:.2f}" for letter, weight in much
+        f"{'space' if letter == ' ' else letter} {weight:.2f}"
+        for letter, weight in zip(letters, row, strict=True)
+        if weight >= MUCH
     )
-    return f"most at {named}" if much else "at no letter much"
-
-
-def sign_places(canvas: Canvas, left: Real, count: int) -> list[Real]:
-    """Where <start> and each sign stand: the first needs more room."""
-    first = 46
-    pitch = min(44, (canvas.width - left - 6 - first) / count)
-    return [left + first / 2, *(left + first + (t + 0.5) * pitch for t in range(count))]
-
-
-def paint_reading(
-    canvas: Canvas, letters: Sequence[str], columns: Sequence[Real], *, lit: bool
-) -> None:
-    """Paint the letters, the encoder, and the rows that it leaves."""
-    half = (columns[1] - columns[0]) / 2
-    begin, wide = columns[0] - half, columns[-1] - columns[0] + 2 * half
-    middle = begin + wide / 2
-    for x, letter in zip(columns, letters, strict=True):
-        canvas.text(x, LETTERS, letter, size=11 if canvas.narrow else 14)
-    look = "output stroke" if lit else "edge"
-    canvas.rectangle(begin, ENCODER, wide, HIGH, look, stroke_width=2 if lit else 1, rx=4)
-    words = f"encoder: {'reads' if lit else 'has read'}, once"
-    canvas.text(middle, ENCODER + 22, words, "output of bold" if lit else "quiet")
-    canvas.arrow(middle, ENCODER + HIGH + 1, middle, MEMORY - 3, "output" if lit else "x")
-    canvas.rectangle(begin, MEMORY, wide, 18, "v fill", fill_opacity=0.16)
-    lines = "".join(f"M{point(x + half, MEMORY)}v18" for x in columns[:-1])
-    canvas.path(f"M{point(begin, MEMORY)}h{tenth(wide)}v18h{tenth(-wide)}z{lines}", "v stroke")
-    if canvas.narrow:
-        beside = (middle + 14, ENCODER + HIGH + 14, "start")
-    else:
-        beside = (8, MEMORY + 14, "start")
-    canvas.text(*beside[:2], "memory", "v of bold", size=12, anchor=beside[2])
-
-
-def paint_writing(
-    canvas: Canvas, left: Real, signs: Sequence[str], step: int, places: Sequence[Real]
-) -> None:
-    """Paint the decoder, the signs that it reads and the one that it writes."""
-    wide = canvas.width - left - 6
-    look = "output stroke" if step else "edge"
-    canvas.rectangle(left, DECODER, wide, HIGH, look, stroke_width=2 if step else 1, rx=4)
-    words = f"decoder: step {step} of {len(signs)}" if step else "decoder: waits"
-    canvas.text(left + wide / 2, DECODER + 22, words, "output of bold" if step else "quiet")
-    if not canvas.narrow:
-        canvas.text(8, SIGNS + 22, "signs", "quiet", size=12, anchor="start")
-    for nth, (x, sign) in enumerate(zip(places, ["<start>", *signs], strict=True)):
-        if nth < step:
-            canvas.arrow(x, SIGNS + 8, x, DECODER + HIGH + 2, "q", width=1)
-            canvas.text(x, SIGNS + 24, sign, size=12)
-    if step:
-        x = places[step]
-        canvas.arrow(x, DECODER + HIGH + 2, x, SIGNS + 8, "output", width=2)
-        canvas.text(x, SIGNS + 24, signs[step - 1], "output of bold", size=14)
-        canvas.text(places[0], SIGNS + 42, "reads", "q of", size=12)
-        canvas.text(x, SIGNS + 42, "writes", "output of", size=12)
+    return f"most at {named}" if named else "at no letter much"
 
 
 TOKENS, ROWS, NEXT = 42, 152, 258  # the middles of the three lines
@@ -474,6 +419,9 @@ def write_match_copy(
     answer: str,
 ) -> Drawing:
     """Draw how the last token finds what followed it last time: writes, matches, copies.
+
+    One head of the first layer writes into each row what stood before it, one of the second finds
+    it.
 
     Args:
         tokens: of the sequence.
@@ -522,25 +470,19 @@ def write_match_copy(
         ]
         canvas.flows("copies", weights.tolist(), paths, "weights", widest=WIDEST)
         begin, end = columns[last] - wide / 4, columns[found] + wide / 4
-        dip = ROWS + 56
-        canvas.path(
-            f"M{point(begin, ROWS + 17)}C{point(begin, dip)} {point(end, dip)} "
-            f"{point(end, ROWS + 30)}",
-            "q stroke",
-            stroke_width=2,
-        )
+        way = bent(begin, ROWS + 17, ROWS + 56, end, ROWS + 30)
+        canvas.path(way, "q stroke", stroke_width=2)
         canvas.arrow(end, ROWS + 31, end, ROWS + 18, "q", width=2)
         for x, token, copy in zip(columns, tokens, written, strict=True):
             canvas.rectangle(x - 14, TOKENS - 15, 28, 30, "ground")
             canvas.rectangle(x - 14, TOKENS - 15, 28, 30, "edge")
             canvas.text(x, TOKENS + 5, token, "bold", size=14)
             canvas.rectangle(x - wide / 2, ROWS - 15, wide, 30, "ground")
-            lit = copy == tokens[last]
-            shade = 0.3 if lit else 0.1
+            shade, look = (0.3, "k of bold") if copy == tokens[last] else (0.1, "quiet")
             canvas.rectangle(x, ROWS - 15, wide / 2, 30, "k fill", fill_opacity=shade)
             canvas.rectangle(x - wide / 2, ROWS - 15, wide, 30, "edge")
             canvas.text(x - wide / 4, ROWS + 5, token, "bold", size=14)
-            canvas.text(x + wide / 4, ROWS + 5, copy, "k of bold" if lit else "quiet", size=13)
+            canvas.text(x + wide / 4, ROWS + 5, copy, look)
         x = columns[last]
         canvas.rectangle(x - 14, NEXT - 15, 28, 30, "output stroke", stroke_width=2)
         canvas.text(x, NEXT + 5, answer, "output of bold", size=14)
