@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attention.drawings.drawing import Canvas, Drawing, point, tenth
+from attention.drawings.drawing import Box, Canvas, Drawing, point, tenth
 
 WIDEST = 26  # the width of an arrow by which 1 arrives
 LOOKS = ("x", "output", "weights", "scores", "q")  # of the answers, the row, and so on
@@ -35,45 +35,44 @@ def gradients_way_back(gradients: Mapping[str, Float[Tensor, "..."]]) -> Drawing
 
     def paint(canvas: Canvas) -> Real:
         stations = list(zip(["loss", *gradients], ["x", *LOOKS], strict=True))
+        forward = "forward: the loss is computed"
         if canvas.narrow:
-            wide, high, gap, x, y = 150, 30, 38, 20, 40
-            boxes = [(x, y + (high + gap) * nth) for nth in range(len(stations))]
+            boxes = [Box(20, 40 + 68 * nth, 150, 30) for nth in range(len(stations))]
+            x, bottom = boxes[-1].right + 110, boxes[-1].bottom
+            canvas.arrow(x, bottom, x, 40, width=1)
+            canvas.upright(x + 16, (40 + bottom) / 2, forward, "quiet")
+            canvas.text(20, 22, "backward: largest gradient that arrives", size=12, anchor="start")
         else:
-            wide, high, x, y = 86, 40, 4, 48
-            gap = (canvas.width - 2 * x - wide * len(stations)) / (len(stations) - 1)
-            boxes = [(x + (wide + gap) * nth, y) for nth in range(len(stations))]
-        right, bottom = boxes[-1][0] + wide, boxes[-1][1] + high
-        if canvas.narrow:
-            canvas.arrow(right + 110, bottom, right + 110, y, width=1)
-            canvas.upright(right + 126, (y + bottom) / 2, "forward: the loss is computed", "quiet")
-            canvas.text(x, 22, "backward: largest gradient that arrives", size=12, anchor="start")
-        else:
-            canvas.arrow(right, 28, x, 28, width=1)
-            canvas.text(canvas.width / 2, 18, "forward: the loss is computed", "quiet", size=12)
+            step = (canvas.width - 8 - 86) / (len(stations) - 1)
+            boxes = [Box(4 + step * nth, 48, 86, 40) for nth in range(len(stations))]
+            x, bottom = canvas.width / 2, boxes[-1].bottom
+            canvas.arrow(boxes[-1].right, 28, 4, 28, width=1)
+            canvas.text(x, 18, forward, "quiet", size=12)
             said = "backward: each arrow as wide as the largest gradient that arrives"
-            canvas.text(canvas.width / 2, bottom + 48, said, size=12)
+            canvas.text(x, bottom + 48, said, size=12)
         shafts, heads = [], []
-        for (left, top), size in zip(boxes[:-1], sizes, strict=True):
+        for box, after, size in zip(boxes, boxes[1:], sizes, strict=False):
+            x, y = box.middle
             half = WIDEST * size / 2 + 4  # of an arrow's head
             if canvas.narrow:
-                at, start, end = left + wide / 2, top + high + 3, top + high + gap - 2
-                shafts.append(f"M{point(at, start)}V{end - 10:.1f}")
-                corners = point(at - half, end - 10), point(at, end), point(at + half, end - 10)
+                neck = after.y - 12
+                shafts.append(f"M{point(x, box.bottom + 3)}V{neck:.1f}")
+                corners = point(x - half, neck), point(x, neck + 10), point(x + half, neck)
             else:
-                at, start, end = top + high / 2, left + wide + 3, left + wide + gap - 2
-                shafts.append(f"M{point(start, at)}H{end - 10:.1f}")
-                corners = point(end - 10, at - half), point(end, at), point(end - 10, at + half)
+                neck = after.x - 12
+                shafts.append(f"M{point(box.right + 3, y)}H{neck:.1f}")
+                corners = point(neck, y - half), point(neck + 10, y), point(neck, y + half)
             heads.append("L".join(corners))
         canvas.flows("largest", sizes, shafts, "x", widest=WIDEST)
         canvas.path(f"M{'ZM'.join(heads)}Z", "x fill", fill_opacity=0.55)
-        for (left, top), (name, look) in zip(boxes, stations, strict=True):
-            canvas.rectangle(left, top, wide, high, f"{look} stroke")
-            canvas.text(left + wide / 2, top + high / 2 + 4, name, f"{look} of bold", size=12)
-        for (left, top), size in zip(boxes[1:], sizes, strict=True):
+        for box, (name, look) in zip(boxes, stations, strict=True):
+            canvas.rectangle(*box, f"{look} stroke")
+            canvas.text(box.middle[0], box.middle[1] + 4, name, f"{look} of bold", size=12)
+        for box, size in zip(boxes[1:], sizes, strict=True):
             if canvas.narrow:
-                canvas.text(left + wide + 12, top + 20, f"{size:.3f}", "bold", anchor="start")
+                canvas.text(box.right + 12, box.y + 20, f"{size:.3f}", "bold", anchor="start")
             else:
-                canvas.text(left + wide / 2, top + high + 20, f"{size:.3f}", "bold")
+                canvas.text(box.middle[0], box.bottom + 20, f"{size:.3f}", "bold")
         return bottom + (16 if canvas.narrow else 60)
 
     told = ", ".join(f"{size:.3f} at {name}" for name, size in zip(gradients, sizes, strict=True))
@@ -136,11 +135,9 @@ def who_asks() -> Drawing:
                 y = 20 + 116 * nth
                 canvas.text(8, y, title, "bold", anchor="start")
                 places = [(42 + 136 * i, y + 42) for i in range(len(stops))]
-            for i, (stop, place) in enumerate(zip(stops, places, strict=True)):
-                paint_stop(canvas, stop, *place)
-                if i:
-                    paint_arrow(canvas, stop, places[i - 1], place)
-        return 64 + 66 * 4 + 26 if canvas.narrow else 232
+            for stop, place, before in zip(stops, places, [None, *places], strict=False):
+                paint_stop(canvas, stop, place, before)
+        return places[-1][1] + (26 if canvas.narrow else 54)
 
     told = ". ".join(
         f"{title}: {stops[0].words} {stops[0].name}"
@@ -150,28 +147,25 @@ def who_asks() -> Drawing:
     return Drawing(paint, f"One step of a decoder, in two orders. {told}.", {})
 
 
-def paint_stop(canvas: Canvas, stop: Stop, x: Real, y: Real) -> None:
-    """Paint one box about (x, y), with its words."""
-    canvas.rectangle(x - WIDE / 2, y - HIGH / 2, WIDE, HIGH, f"{stop.look} stroke")
-    canvas.text(x, y + 5, stop.name, f"{stop.look} of bold", size=14)
-    if canvas.narrow:
-        canvas.text(x + WIDE / 2 + 6, y + 4, stop.words, "quiet", size=11, anchor="start")
-    else:
-        canvas.text(x, y + HIGH / 2 + 16, stop.words, "quiet", size=12)
-
-
-def paint_arrow(
-    canvas: Canvas, stop: Stop, start: tuple[Real, Real], end: tuple[Real, Real]
+def paint_stop(
+    canvas: Canvas, stop: Stop, place: tuple[Real, Real], before: tuple[Real, Real] | None
 ) -> None:
-    """Paint what leads to a box, and its name."""
-    (x, y), (right, down) = start, end
-    look, words = stop.look, f"{stop.look} of" if stop.look != "x" else ""
+    """Paint one box about its place, with its words, and what leads to it from the one before."""
+    x, y = place
+    box = canvas.rectangle(x - WIDE / 2, y - HIGH / 2, WIDE, HIGH, f"{stop.look} stroke")
+    canvas.text(x, y + 5, stop.name, f"{stop.look} of bold", size=14)
+    leads = f"{stop.look} of" if stop.look != "x" else ""
     if canvas.narrow:
-        canvas.arrow(x, y + HIGH / 2 + 2, x, down - HIGH / 2 - 2, look)
-        canvas.text(x + 10, (y + down) / 2 + 4, stop.arrow, words, size=12, anchor="start")
+        canvas.text(box.right + 6, y + 4, stop.words, "quiet", size=11, anchor="start")
+        if before:
+            canvas.arrow(x, before[1] + HIGH / 2 + 2, x, box.y - 2, stop.look)
+            between = x + 10, (before[1] + y) / 2 + 4
+            canvas.text(*between, stop.arrow, leads, size=12, anchor="start")
     else:
-        canvas.arrow(x + WIDE / 2 + 3, y, right - WIDE / 2 - 3, y, look)
-        canvas.text((x + right) / 2, y - 8, stop.arrow, words, size=12)
+        canvas.text(x, box.bottom + 16, stop.words, "quiet", size=12)
+        if before:
+            canvas.arrow(before[0] + WIDE / 2 + 3, y, box.x - 3, y, stop.look)
+            canvas.text((before[0] + x) / 2, y - 8, stop.arrow, leads, size=12)
 
 
 UNIT = 1.7  # the width of a flow for each 1 of a row's length
@@ -197,8 +191,11 @@ def residual_stream(
     lengths, changes = rows.norm(dim=-1), rows.diff(dim=0).norm(dim=-1)
 
     def paint(canvas: Canvas) -> Real:
-        stream, norm, sublayer = (70, 118, 190) if canvas.narrow else (170, 280, 400)
-        wide = canvas.width - sublayer - (12 if canvas.narrow else 120)
+        stream, norm, sublayer, wide = (170, 280, 400, 140)
+        adds, anchor = norm + 23, "middle"
+        if canvas.narrow:
+            stream, norm, sublayer, wide = (70, 118, 190, 118)
+            adds, anchor = stream + 28, "start"
         middle, top = sublayer + wide / 2, 44
         floors = [top + DOWN * nth for nth in range(len(changes))]
         joins = [floor + 62 for floor in floors]
@@ -226,8 +223,7 @@ def residual_stream(
             canvas.rectangle(sublayer, floor + 2, wide, 28, "ground")
             canvas.rectangle(sublayer, floor + 2, wide, 28, "output stroke")
             canvas.text(middle, floor + 20, name, "bold", size=12)
-            beside = (stream + 28, "start") if canvas.narrow else (norm + 23, "middle")
-            canvas.text(beside[0], join - 16, f"adds {change:.1f}", size=12, anchor=beside[1])
+            canvas.text(adds, join - 16, f"adds {change:.1f}", size=12, anchor=anchor)
             canvas.rectangle(stream - 9, join - 9, 18, 18, "ground", rx=9)
             canvas.rectangle(stream - 9, join - 9, 18, 18, "edge", rx=9)
             canvas.text(stream, join + 5, "+", "bold", size=15)
