@@ -92,11 +92,12 @@ def module_map(lit: int | None = None, *, mistakes: Sequence[str] = ()) -> Drawi
         return [number for number, name in enumerate(mistakes, 1) if name == piece.name]
 
     def paint(canvas: Canvas) -> Real:
-        across = 3 if canvas.narrow else 6
-        middles = [place(canvas, nth, across) for nth in range(len(shown))]
-        boxes = []
-        for piece, (x, y) in zip(shown, middles, strict=True):
-            boxes.append(paint_piece(canvas, piece, x, y, lit))
+        middles = []
+        for panel in canvas.panels(len(shown), PITCH, across=6, on_phone=3):
+            x, runs_back = panel.middle[0], panel.y / PITCH % 2
+            middles.append((canvas.width - x if runs_back else x, panel.y + ABOVE))
+        places = zip(shown, middles, strict=True)
+        boxes = [paint_piece(canvas, piece, *middle, lit) for piece, middle in places]
         for nth, piece in enumerate(shown[1:], 1):
             with canvas.group(faintness(piece, lit)):
                 paint_step(canvas, piece.step, *boxes[nth - 1 : nth + 1], numbers(piece))
@@ -122,13 +123,6 @@ def told(piece: Piece) -> str:
 def size(piece: Piece) -> str:
     rows, columns = piece.shape
     return f"{piece.copies} × {rows} × {columns}" if piece.copies > 1 else f"{rows} × {columns}"
-
-
-def place(canvas: Canvas, nth: int, across: int) -> tuple[Real, Real]:
-    """The middle of a piece: every other line of the map runs back."""
-    line, column = divmod(nth, across)
-    column = across - 1 - column if line % 2 else column
-    return canvas.width / across * (column + 0.5), ABOVE + PITCH * line
 
 
 def faintness(piece: Piece, lit: int | None) -> str:
@@ -561,30 +555,24 @@ def which_one() -> Drawing:
     """
 
     def paint(canvas: Canvas) -> Real:
-        wide = 176 if canvas.narrow else 236
-        pitch = 152 if canvas.narrow else 82
+        wide, pitch, foot = (176, 152, 32) if canvas.narrow else (236, 82, 12)
         y = 8
         for question in QUESTIONS:
             asked = paint_box(canvas, question.words, 8, y, wide, "x stroke")
-            right, below = paint_ways(canvas, asked, y + pitch)
-            paint_answer(canvas, question, *right)
-            y = below
+            canvas.arrow(48, asked.bottom, 48, y + pitch)
+            canvas.text(56, y + pitch - 8, "no", "bold", anchor="start")
+            if canvas.narrow:  # the mechanism stands below, to the right of the way down
+                canvas.arrow(114, asked.bottom, 114, asked.bottom + 24)
+                canvas.text(122, asked.bottom + 16, "yes", "bold", anchor="start")
+                paint_answer(canvas, question, 94, asked.bottom + 24)
+            else:
+                middle, x = asked.middle[1], asked.right + 70
+                canvas.arrow(asked.right, middle, x, middle)
+                canvas.text((asked.right + x) / 2, middle - 6, "yes", "bold")
+                paint_answer(canvas, question, x, y)
+            y += pitch
         paint_answer(canvas, LAST, 8, y)
-        return y + (HIGH + 32 if canvas.narrow else HIGH + 12)
-
-    def paint_ways(canvas: Canvas, asked: Box, below: Real) -> tuple[tuple[Real, Real], Real]:
-        middle = asked.x + 40
-        canvas.arrow(middle, asked.bottom, middle, below)
-        canvas.text(middle + 8, below - 8, "no", "bold", anchor="start")
-        if canvas.narrow:  # the mechanism stands below its question, to the right of the way down
-            x, y = asked.x + 86, asked.bottom + 24
-            canvas.arrow(x + 20, asked.bottom, x + 20, y)
-            canvas.text(x + 28, y - 8, "yes", "bold", anchor="start")
-            return (x, y), below
-        x = asked.right + 70
-        canvas.arrow(asked.right, asked.middle[1], x, asked.middle[1])
-        canvas.text((asked.right + x) / 2, asked.middle[1] - 6, "yes", "bold")
-        return (x, asked.y), below
+        return y + HIGH + foot
 
     def paint_answer(canvas: Canvas, question: Question, x: Real, y: Real) -> None:
         wide = 218 if canvas.narrow else 226
@@ -593,7 +581,7 @@ def which_one() -> Drawing:
             if canvas.narrow:
                 at = x + 4 + 74 * nth, box.bottom + 15
             else:
-                at = box.right + 10, box.y + 19 + 19 * nth
+                at = box.right + 10, y + 19 + 19 * nth
             with canvas.link(f"#chapter-{chapter}"):
                 canvas.text(*at, f"chapter {chapter}", "link", size=12, anchor="start")
 
