@@ -282,10 +282,11 @@ def sort_cut_look(
         row = order if step else list(range(len(bucket_of)))
 
         def paint(canvas: Canvas) -> Real:
-            paint_circle(canvas, canvas.width / 2 if canvas.narrow else 132, 116, lit=not step)
-            left, top, foot = 300, 108, 114
+            centre, left, top, foot = 132, 300, 108, 114
             if canvas.narrow:
-                left, top, foot = (canvas.width - CELL * len(row)) / 2, 296, 132
+                centre, top, foot = canvas.width / 2, 296, 132
+                left = centre - CELL * len(row) / 2
+            paint_circle(canvas, centre, 116, lit=not step)
             words = "tokens, by position" if not step else "sorted by bucket, then by position"
             canvas.text(left, top - 48, words, "bold" if step < 2 else "", anchor="start")
             for rank, token in enumerate(row):

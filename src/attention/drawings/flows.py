@@ -117,16 +117,19 @@ def weighted_sum(
 
     def paint(canvas: Canvas) -> Real:
         across = values.shape[1]
-        cell = (min(40, 228 // across), GAP + 8) if canvas.narrow else (min(44, 240 // across), GAP)
-        look = {"largest": largest, "digits": 1 if cell[0] < 34 else 2}
+        wide, high, rows = min(44, 240 // across), GAP, tokens
+        if canvas.narrow:
+            wide, high, rows = min(40, 228 // across), GAP + 8, ()
+        look = {"largest": largest, "digits": 1 if wide < 34 else 2}
         x, y = 44, 34
         canvas.text(x, 18, "value rows", "v of bold", anchor="start")
-        rows = [] if canvas.narrow else tokens
-        box = canvas.matrix("values", x, y, values, "v", cell=cell, rows=rows, **look)
-        middles = [y + r * cell[1] + (cell[1] - 1) / 2 for r in range(len(tokens))]
+        box = canvas.matrix("values", x, y, values, "v", cell=(wide, high), rows=rows, **look)
+        middles = [y + r * high + (high - 1) / 2 for r in range(len(tokens))]
         paths = []
         if canvas.narrow:  # down to a row below, past all the others
             end_x, end_y = x, box.bottom + 34
+            # Above the row the flows would cross it.
+            title, anchor, foot = (x, end_y + GAP + 19), "start", 30
             for (token, weight, lane), middle in zip(flowing, middles, strict=True):
                 canvas.text(x - 6, middle - 2, token, size=12, anchor="end")
                 said = f"{weight:.2f}", "weights of"
@@ -135,7 +138,8 @@ def weighted_sum(
                 way = f"H{tenth(out)}V{tenth(end)}H{box.right + 2}"
                 paths.append(f"M{box.right + 2},{tenth(middle)}{way}")
         else:
-            end_x, end_y = canvas.width - 8 - cell[0] * across, y + (box.height - GAP) / 2
+            end_x, end_y = canvas.width - 8 - wide * across, y + (box.height - GAP) / 2
+            title, anchor, foot = (canvas.width - 9, end_y - 10), "end", 12
             left, right = box.right + 44, end_x - 22
             bend = tenth((left + right) / 2)
             for (_, weight, lane), middle in zip(flowing, middles, strict=True):
@@ -143,12 +147,9 @@ def weighted_sum(
                 start, end = tenth(middle), tenth(end_y + lane)
                 paths.append(f"M{left},{start}C{bend},{start} {bend},{end} {right},{end}h20")
         canvas.flows("weights", weights.tolist(), paths, "weights", widest=GAP)
-        made = canvas.matrix("sum", end_x, end_y, total[None], "v", cell=(cell[0], GAP), **look)
-        if canvas.narrow:  # above the row the flows would cross it
-            canvas.text(x, made.bottom + 20, f"what {gets}", "v of bold", anchor="start")
-            return made.bottom + 30
-        canvas.text(made.right, end_y - 10, f"what {gets}", "v of bold", anchor="end")
-        return max(box.bottom, made.bottom) + 12
+        made = canvas.matrix("sum", end_x, end_y, total[None], "v", cell=(wide, GAP), **look)
+        canvas.text(*title, f"what {gets}", "v of bold", anchor=anchor)
+        return max(box.bottom, made.bottom) + foot
 
     parts = ", ".join(f"{weight:.2f} of “{token}”" for token, weight, _ in flowing)
     numbers = ", ".join(f"{entry + 0.0:.2f}" for entry in total.tolist())

@@ -38,6 +38,8 @@ def gradients_way_back(gradients: Mapping[str, Float[Tensor, "..."]]) -> Drawing
         forward = "forward: the loss is computed"
         if canvas.narrow:
             boxes = [Box(20, 40 + 68 * nth, 150, 30) for nth in range(len(stations))]
+            numbers = [(box.right + 12, box.y + 20) for box in boxes[1:]]
+            anchor, foot = "start", 16
             x, bottom = boxes[-1].right + 110, boxes[-1].bottom
             canvas.arrow(x, bottom, x, 40, width=1)
             canvas.upright(x + 16, (40 + bottom) / 2, forward, "quiet")
@@ -45,6 +47,8 @@ def gradients_way_back(gradients: Mapping[str, Float[Tensor, "..."]]) -> Drawing
         else:
             step = (canvas.width - 8 - 86) / (len(stations) - 1)
             boxes = [Box(4 + step * nth, 48, 86, 40) for nth in range(len(stations))]
+            numbers = [(box.middle[0], box.bottom + 20) for box in boxes[1:]]
+            anchor, foot = "middle", 60
             x, bottom = canvas.width / 2, boxes[-1].bottom
             canvas.arrow(boxes[-1].right, 28, 4, 28, width=1)
             canvas.text(x, 18, forward, "quiet", size=12)
@@ -68,12 +72,9 @@ def gradients_way_back(gradients: Mapping[str, Float[Tensor, "..."]]) -> Drawing
         for box, (name, look) in zip(boxes, stations, strict=True):
             canvas.rectangle(*box, f"{look} stroke")
             canvas.text(box.middle[0], box.middle[1] + 4, name, f"{look} of bold", size=12)
-        for box, size in zip(boxes[1:], sizes, strict=True):
-            if canvas.narrow:
-                canvas.text(box.right + 12, box.y + 20, f"{size:.3f}", "bold", anchor="start")
-            else:
-                canvas.text(box.middle[0], box.bottom + 20, f"{size:.3f}", "bold")
-        return bottom + (16 if canvas.narrow else 60)
+        for place, size in zip(numbers, sizes, strict=True):
+            canvas.text(*place, f"{size:.3f}", "bold", anchor=anchor)
+        return bottom + foot
 
     told = ", ".join(f"{size:.3f} at {name}" for name, size in zip(gradients, sizes, strict=True))
     alt = (
