@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 import pytest
 import torch
 
-from attention.drawings.drawing import NARROW, WIDE, Drawing
+from attention.drawings.drawing import NARROW, WIDE, Box, Drawing
 from tests.unit.drawings.reading import assert_drawn, elements, read_back
 
 VALUES = torch.tensor([[0.5, -2.0, 0.0], [1.0, 0.25, -0.1]])
@@ -97,6 +97,22 @@ def test_a_tensor_is_drawn_to_scale_a_copy_for_each_head():
     sizes = {(float(box.get("width")), float(box.get("height"))) for box in outlines}
     assert len(outlines) == 2 and sizes == {(20.0, 30.0)}
     assert boxes[0] == (20, 30, 24, 30)
+
+
+def test_what_stands_side_by_side_stands_below_one_another_on_a_phone():
+    panels, parts = {}, {}
+
+    def paint(canvas):
+        panels[canvas.narrow] = canvas.panels(3, 40, across=3)
+        sizes = [lambda x, y: Box(x, y, 30, 20), lambda x, y: Box(x, y, 50, 60)]
+        parts[canvas.narrow] = canvas.beside(9, 8, sizes, across=10, down=5)
+
+    drawn(paint)
+    third = WIDE / 3
+    assert panels[False] == [(third * nth, 0, third, 40) for nth in range(3)]
+    assert panels[True] == [(0, 40 * nth, NARROW, 40) for nth in range(3)]
+    assert parts[False] == [(9, 8, 30, 20), (49, 8, 50, 60)]
+    assert parts[True] == [(9, 8, 30, 20), (9, 33, 50, 60)]
 
 
 def test_an_arrow_ends_where_it_points():

@@ -15,7 +15,6 @@ from attention import (
     sliding_window_mask,
     split_heads,
 )
-from attention.drawings.drawing import NARROW, WIDE
 from attention.trained import who_and_whom
 from attention.trained.dates import SIGN_NAMES, SIGNS
 from attention.trained.who_and_whom import NOUNS, VERBS, VOCABULARY, new_sentences
@@ -143,16 +142,6 @@ def test_the_curve_of_the_loss_runs_through_the_marks(width):
     for x, y in marks:
         nearest = (curve - torch.tensor([x, line + y])).norm(dim=-1).min()
         assert nearest < 12, f"no point of the curve is near {x}, {y}"
-
-
-def test_arrows_longer_than_the_query_stay_within_the_drawing(width):
-    svg = svgs("query_and_keys", width)[0]
-    [high] = re.findall(r'^<svg[^>]* height="([\d.]+)"', svg)
-    for d in re.findall(r' d="M([-\d.,L]+)Z"', svg):
-        for place in d.split("L"):
-            right, down = map(float, place.split(","))
-            assert 0 <= right <= {"wide": WIDE, "narrow": NARROW}[width]
-            assert 0 <= down <= float(high)
 
 
 def test_who_asks_when_is_what_the_modules_do(width):
