@@ -412,8 +412,9 @@ def distance_waves(
     ]
 
     def paint(canvas: Canvas) -> Real:
-        left, above = (10, 40) if canvas.narrow else (150, 26)
-        hidden = ("ahead:", "masked") if canvas.narrow else ("ahead: the mask", "hides it")
+        left, above, hidden = 150, 26, ("ahead: the mask", "hides it")
+        if canvas.narrow:
+            left, above, hidden = 10, 40, ("ahead:", "masked")
         step = (canvas.width - 14 - left) / (last - first)
 
         def across(place: Real) -> Real:

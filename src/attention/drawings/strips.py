@@ -297,12 +297,15 @@ def decode_step(
     def paint(canvas: Canvas) -> Real:
         left, right = 10, canvas.width - 10
         unit = (right - left) / longest
+        # On a phone a line of its own says what a step waits for.
+        x, anchor, below, start, foot = right, "end", 0, 22, 0
+        if canvas.narrow:
+            x, anchor, below, start, foot = left, "start", 16, 36, 12
         for nth, step in enumerate(steps):
             y = 20 + DOWN * nth
             canvas.text(left, y, step, "bold", anchor="start")
-            at, anchor = ((left, y + 16), "start") if canvas.narrow else ((right, y), "end")
-            canvas.text(*at, f"waits for {waits[nth]}", size=12, anchor=anchor)
-            y += 36 if canvas.narrow else 22
+            canvas.text(x, y + below, f"waits for {waits[nth]}", size=12, anchor=anchor)
+            y += start
             for key, words in zip(("read", "compute"), told[nth], strict=True):
                 size = 12
                 if canvas.narrow:
@@ -312,7 +315,7 @@ def decode_step(
                 boxes = canvas.strip(*strip, list(PARTS.values()), unit=unit, high=18)
                 name_parts(canvas, boxes, [[part] for part in PARTS])
                 y += 40
-        return DOWN * len(steps) + (12 if canvas.narrow else 0)
+        return DOWN * len(steps) + foot
 
     alt = " ".join(
         f"{step[0].upper()}{step[1:]}: it {' and '.join(words)}, so it waits for {what}."

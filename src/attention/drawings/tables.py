@@ -495,13 +495,14 @@ def chunk_by_chunk(
     n_chunks = len(values) // 2
 
     def paint(canvas: Canvas) -> Real:
-        cell, high, small = 34, 24, 14  # a state's cells carry no numbers
-        down = max(chunk * high, len(state) * small) + 70
-        step = (canvas.width - 20) / n_chunks
+        high, small = 24, 14  # of a row of weights; of a state, whose cells carry no numbers
+        tall = max(chunk * high, len(state) * small) - 1
+        x, y, across, down, foot = 60, 36, (canvas.width - 20) / n_chunks, 0, 34
+        if canvas.narrow:
+            x, y, across, down, foot = 76, 36, 0, tall + 71, 10
         for nth in range(n_chunks):
-            x, y = (76, 36 + nth * down) if canvas.narrow else (60 + nth * step, 36)
             name, words = f"chunk {nth + 1}", tokens[nth * chunk : (nth + 1) * chunk]
-            look = {"cell": (cell, high), "largest": largest["chunk"], "digits": 1}
+            look = {"cell": (34, high), "largest": largest["chunk"], "digits": 1}
             box = canvas.matrix(name, x, y, values[name], "weights", rows=words, **look)
             canvas.text(box.middle[0], y - 10, name, "weights of bold")
             name = f"state {nth + 1}"
@@ -511,16 +512,17 @@ def chunk_by_chunk(
             canvas.arrow(box.right + 8, box.middle[1], held.x - 8, box.middle[1])
             if nth + 1 == n_chunks:
                 break
+            x, y = x + across, y + down
             if canvas.narrow:
-                canvas.arrow(held.middle[0], held.bottom + 8, box.right + 12, y + down + 8)
-                canvas.text(canvas.width - 6, y + down - 24, "handed on", "quiet", anchor="end")
+                canvas.arrow(held.middle[0], held.bottom + 8, box.right + 12, y + 8)
+                canvas.text(canvas.width - 6, y - 24, "handed on", "quiet", anchor="end")
             else:
-                middle = x + step + box.width / 2, box.bottom + 6
-                below = f"M{held.middle[0]},{held.bottom + 8}V{box.bottom + 26}H{middle[0]}"
+                middle, level = x + box.width / 2, box.bottom + 26
+                below = f"M{held.middle[0]},{held.bottom + 8}V{level}H{middle}"
                 canvas.path(below, "x stroke", stroke_width=1.5)
-                canvas.arrow(middle[0], box.bottom + 26, *middle)
-                canvas.text((held.right + middle[0]) / 2, box.bottom + 20, "handed on", "quiet")
-        return y + max(box.height, held.height) + (10 if canvas.narrow else 34)
+                canvas.arrow(middle, level, middle, box.bottom + 6)
+                canvas.text((held.right + middle) / 2, level - 6, "handed on", "quiet")
+        return y + tall + foot
 
     cut = [", ".join(tokens[i : i + chunk]) for i in range(0, len(tokens), chunk)]
     alt = (
