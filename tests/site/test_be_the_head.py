@@ -161,16 +161,16 @@ def test_the_controls_enter_the_computation(module_page):
     whom = {"question": 1, "noun": 3, "before_1": 0, "after_2": 3, "after_3": 3}
     said = shown(module_page, [{"noun": 2}, {"before_1": 3}, best, whom, {"from_the_verb": 0}])
     assert said == [
-        "who? · the head likes nouns (2) · seats counted from the start"
+        "who? · the head likes nouns (2) · positions counted from the start"
         " · right at 0 of 1,000 verbs, 0.0 %",
-        "who? · the head likes nouns (2), word 2 (3) · seats counted from the start"
+        "who? · the head likes nouns (2), word 2 (3) · positions counted from the start"
         " · right at 251 of 1,000 verbs, 25.1 %",
-        "who? · the head likes nouns (2), 1 before (3) · seats counted from the verb that asks"
+        "who? · the head likes nouns (2), 1 before (3) · positions counted from the verb that asks"
         " · right at 1,000 of 1,000 verbs, 100.0 %",
         "whom? · the head likes nouns (3), 2 after (3), 3 after (3)"
-        " · seats counted from the verb that asks · right at 906 of 906 verbs, 100.0 %",
+        " · positions counted from the verb that asks · right at 906 of 906 verbs, 100.0 %",
         "whom? · the head likes nouns (3), word 4 (3), word 5 (3)"
-        " · seats counted from the start · right at 144 of 906 verbs, 15.9 %",
+        " · positions counted from the start · right at 144 of 906 verbs, 15.9 %",
     ]
 
 

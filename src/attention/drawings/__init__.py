@@ -11,7 +11,7 @@ from attention.drawings.curves import (
     listening,
     loss_of_share,
     roofline,
-    score_by_seat,
+    score_by_position,
     softmax_steps,
     weights_by_size,
 )

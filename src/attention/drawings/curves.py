@@ -228,30 +228,30 @@ d_key 64, scaled (2,)
 HIGH = 110  # of the tallest panel of a head
 
 
-def score_by_seat(
-    scores: Float[Tensor, "asker heads word seat"],
+def score_by_position(
+    scores: Float[Tensor, "asker heads word position"],
     words: Sequence[str],
     askers: Sequence[tuple[str, int]],
     answers: Sequence[tuple[str, Sequence[int]]],
 ) -> Drawing:
-    """Draw, in a panel for each head and each verb that asks, the score of two words in each seat.
+    """Draw, in a panel for each head and each verb that asks, the score of two words everywhere.
 
     Args:
-        scores: (asker, heads, word, seat).
+        scores: (asker, heads, word, position).
         words: two; the first is a noun.
-        askers: each verb that asks, and its seat.
-        answers: for each head, what it answers, and how many seats after the verb the noun stands
-            that is the answer (before it: below zero).
+        askers: each verb that asks, and its position.
+        answers: for each head, what it answers, and how many positions after the verb the answer is
+            (before it: below zero).
 
     Example:
         >>> import torch
-        >>> from attention.drawings import score_by_seat
+        >>> from attention.drawings import score_by_position
         >>> scores = torch.ones(2, 1, 2, 6)
-        >>> score_by_seat(scores, ["cat", "the"], [("saw", 2), ("bit", 4)], [("who", [-1])])
+        >>> score_by_position(scores, ["cat", "the"], [("saw", 2), ("bit", 4)], [("who", [-1])])
         Drawing of head 0, saw, cat (6,), head 0, saw, the (6,), head 0, bit, cat (6,), \
 head 0, bit, the (6,)
     """
-    n_askers, n_heads, _, n_seats = scores.shape
+    n_askers, n_heads, _, n_positions = scores.shape
     values = {
         f"head {h}, {asker}, {word}": scores[a, h, w]
         for h in range(n_heads)
@@ -266,14 +266,14 @@ head 0, bit, the (6,)
         for h, (answer, offsets) in enumerate(answers):
             # One scale for a head's panels: its hills can be compared.
             unit = HIGH / max(highs[a][h] - lows[a][h] for a in range(n_askers))
-            for a, (asker, seat) in enumerate(askers):
+            for a, (asker, asks) in enumerate(askers):
                 place = next(places)
-                left, top, step = place.x + 34, place.y + 60, (place.width - 84) / (n_seats - 1)
-                xs = [left + step * nth for nth in range(n_seats)]
+                left, top, step = place.x + 34, place.y + 60, (place.width - 84) / (n_positions - 1)
+                xs = [left + step * nth for nth in range(n_positions)]
                 zero, bottom = top + unit * highs[a][h], top + HIGH + 26
                 title = f"head {h}, “{asker}” asks"
                 canvas.text(left - 24, top - 34, title, f"head-{h} of bold", anchor="start")
-                first, last = (xs[seat + end(offsets)] for end in (min, max))
+                first, last = (xs[asks + end(offsets)] for end in (min, max))
                 band = first - step * 0.45, top - 12, last - first + step * 0.9, HIGH + 22
                 canvas.rectangle(*band, f"head-{h} fill", fill_opacity=0.25)
                 canvas.text((first + last) / 2, top - 16, answer, f"head-{h} of bold", size=12)
@@ -290,26 +290,26 @@ head 0, bit, the (6,)
                     end = xs[-1] + 12, curve[-1][1] + 4
                     canvas.text(*end, word, of, size=12, anchor="start")
                 for nth, x in enumerate(xs):
-                    canvas.text(x, bottom, str(nth), "" if nth == seat else "quiet", size=11)
-                canvas.text(xs[-1] + 12, bottom, "seat", "quiet", size=11, anchor="start")
-                canvas.text(xs[seat], bottom + 16, asker, "bold", size=12)
+                    canvas.text(x, bottom, str(nth), "" if nth == asks else "quiet", size=11)
+                canvas.text(xs[-1] + 16, bottom + 16, "position", "quiet", size=11, anchor="end")
+                canvas.text(xs[asks], bottom + 16, asker, "bold", size=12)
         return bottom + 26
 
     told = []
     for h, (answer, offsets) in enumerate(answers):
-        for a, (asker, seat) in enumerate(askers):
+        for a, (asker, asks) in enumerate(askers):
             there = [
-                " and ".join(f"{scores[a, h, w, seat + off]:.1f}" for off in offsets)
+                " and ".join(f"{scores[a, h, w, asks + off]:.1f}" for off in offsets)
                 for w in range(len(words))
             ]
-            seats = " and ".join(str(seat + off) for off in offsets)
+            right = " and ".join(str(asks + off) for off in offsets)
             told.append(
-                f"Head {h}, “{asker}” asks from seat {seat}: where {answer} stands, seat {seats}, "
-                f"“{words[0]}” scores {there[0]} and “{words[1]}” {there[1]}."
+                f"Head {h}, “{asker}” asks from position {asks}: where {answer} is, position "
+                f"{right}, “{words[0]}” scores {there[0]} and “{words[1]}” {there[1]}."
             )
     alt = (
         f"A panel for each head and each verb that asks: the scores of “{words[0]}” and of "
-        f"“{words[1]}” in seats 0 to {n_seats - 1}, two lines of one shape, that of "
+        f"“{words[1]}” in positions 0 to {n_positions - 1}, two lines of one shape, that of "
         f"“{words[1]}” lower. {' '.join(told)}"
     ).replace(" -", " −")
     return Drawing(paint, alt, values)

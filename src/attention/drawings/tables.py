@@ -46,11 +46,11 @@ def word_and_place(
         y = 8
         for pos in positions:
             if pos != positions[0] and torch.allclose(words[pos], words[positions[0]]):
-                said = f"the same word, another place{so}"
+                said = f"the same word, another position{so}"
                 canvas.text(left, y - 9, said, "bold", size=12, anchor="start")
             for kind, down, label, sign, weight in (
                 ("word", 0, f"“{tokens[pos]}”", "", ""),
-                ("place", 26, f"place {pos}", "+", ""),
+                ("place", 26, f"position {pos}", "+", ""),
                 ("X", 60, f"X row {pos}", "=", "bold"),
             ):
                 name = f"{kind} {pos}"
@@ -63,12 +63,12 @@ def word_and_place(
 
     sums = " ".join(
         f"“{tokens[pos]}” at position {pos}: its word begins {begin(values[f'word {pos}'])}, its "
-        f"place {begin(values[f'place {pos}'])}, and their sum, row {pos} of X, "
+        f"position {begin(values[f'place {pos}'])}, and their sum, row {pos} of X, "
         f"{begin(values[f'X {pos}'])}."
         for pos in positions
     )
     return Drawing(
-        paint, f"The row of a word plus the row of its place is a row of X. {sums}", values
+        paint, f"The row of a word plus the row of its position is a row of X. {sums}", values
     )
 
 
@@ -81,15 +81,15 @@ def same_average(
     sentences: Sequence[str],
     at: Sequence[int],
     words: Float[Tensor, "2 d_model"],
-    seats: Float[Tensor, "2 d_model"],
+    positions: Float[Tensor, "2 d_model"],
 ) -> Drawing:
     """Draw the average of two rows of X, for a sentence and for the same with the two exchanged.
 
     Args:
-        sentences: two, alike but for the words in the two seats, which are exchanged.
-        at: the two seats.
+        sentences: two, alike but for the words at the two positions, which are exchanged.
+        at: the two positions.
         words: (word, d_model), what the words add to X, in the first sentence's order.
-        seats: (seat, d_model), what the seats add.
+        positions: (position, d_model), what the positions add.
 
     Example:
         >>> import torch
@@ -97,11 +97,12 @@ def same_average(
         >>> same_average(["dog saw cat", "cat saw dog"], [0, 2], torch.eye(2), torch.ones(2, 2))
         Drawing of first (4, 2), first average (1, 2), second (4, 2), second average (1, 2)
     """
-    named = [[sentence.split()[seat] for seat in at] for sentence in sentences]
-    # In each sentence's order: a word, its seat, the other word, its seat.
-    terms = [(words[i], seats[0], words[1 - i], seats[1]) for i in range(2)]
+    named = [[sentence.split()[position] for position in at] for sentence in sentences]
+    # In each sentence's order: a word, its position, the other word, its position.
+    terms = [(words[i], positions[0], words[1 - i], positions[1]) for i in range(2)]
     labels = [
-        [f"½ {one}", f"½ seat {at[0]}", f"½ {other}", f"½ seat {at[1]}"] for one, other in named
+        [f"½ {one}", f"½ position {at[0]}", f"½ {other}", f"½ position {at[1]}"]
+        for one, other in named
     ]
     values = {}
     for which, four in zip(("first", "second"), terms, strict=True):
@@ -118,18 +119,18 @@ def same_average(
             average = f"{which} average"
             below = canvas.matrix(average, x, y + 5.2 * 22, values[average], **look)
             # Beside the right half there is room on its right.
-            side, anchor = (box.right + 8, "start") if x > 72 else (x - 6, "end")
+            side, anchor = (box.right + 8, "start") if x > margin else (x - 6, "end")
             for r, label in enumerate(labels[nth]):
                 canvas.text(side, y + 22 * r + 15, label, size=12, anchor=anchor)
             canvas.text(side, below.y + 15, "average", "bold", size=12, anchor=anchor)
             return Box(x, y, box.width, below.bottom - y)
 
-        cell = 30 if canvas.narrow else 29
+        cell, margin = 29, 84  # the names stand in the margins
         wide = cell * words.shape[1]
         look = {"cell": (cell, 22), "largest": largest, "digits": 1}
-        apart = canvas.width - 2 * (72 + wide) + 1
+        apart = canvas.width - 2 * (margin + wide)
         halves = [partial(half, nth) for nth in range(2)]
-        left, right = canvas.beside(72, 32, halves, across=apart, down=72.6)
+        left, right = canvas.beside(margin, 32, halves, across=apart, down=72.6)
         if canvas.narrow:
             canvas.text(left.middle[0], left.bottom + 22, "= the same numbers as", "bold")
         else:

@@ -50,7 +50,7 @@ export default explorer({
     const liked = [["nouns", noun], ...named].filter(([, like]) => like);
     const words = liked.map(([name, like]) => `${name} (${like})`).join(", ");
     return `${at.question}? · the head likes ${words || "nothing"}` +
-      ` · seats counted from ${countedFrom(at)}` +
+      ` · positions counted from ${countedFrom(at)}` +
       ` · right at ${thousands(right)} of ${thousands(of)} verbs, ${percent(share.data[0])}`;
   },
 
@@ -88,7 +88,7 @@ export default explorer({
           `Where words share the largest weight, that is no answer.${told}`,
       ) +
       row(
-        `What each verb looks at, seats counted from ${countedFrom(at)}`,
+        `What each verb looks at, positions counted from ${countedFrom(at)}`,
         looks,
         "▸ the verb that asks, • a noun",
       ) +

@@ -168,8 +168,8 @@ def be_the_head_explorer() -> Explorer:
             columns=tokens,
             signed=False,
             alt=f"The sentence “{SENTENCE}”: a row for each of its two verbs, a column for each "
-            "word. The head likes nouns and no seat, so both verbs give the same weight, 0.20, to "
-            "each of the four nouns and 0.03 to every other word: neither has an answer.",
+            "word. The head likes nouns and no position, so both verbs give the same weight, 0.20, "
+            "to each of the four nouns and 0.03 to every other word: neither has an answer.",
         )
 
     sliders = {
@@ -184,7 +184,7 @@ def be_the_head_explorer() -> Explorer:
     controls = {
         "question": Dropdown(options=QUESTIONS, value="who", description="question"),
         "from_the_verb": Checkbox(
-            value=False, description="count seats from the verb that asks", indent=False
+            value=False, description="count positions from the verb that asks", indent=False
         ),
         **sliders,
     }

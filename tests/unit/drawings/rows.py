@@ -82,7 +82,7 @@ def word_and_place():
     yield Shown(
         drawings.word_and_place(words, pe, SENTENCE[:6], [0, 3]),
         {f"{kind} {pos}": rows[[pos]] for pos in (0, 3) for kind, rows in kinds.items()},
-        written=("the same word, another place",),
+        written=("the same word, another position",),
     )
     other = drawings.word_and_place(words, pe, SENTENCE[:6], [0, 1])
     assert "the same word" not in other.wide + other.narrow
@@ -91,11 +91,11 @@ def word_and_place():
 def same_average():
     """Both averages, each of its own four rows, agree."""
     sentences = ["the sailor saw the doctor", "the doctor saw the sailor"]
-    words, seats = randn(2, 8), randn(2, 8)
-    [sailor, doctor], [early, late] = words, seats
-    average = (words.sum(0) + seats.sum(0))[None] / 2
+    words, positions = randn(2, 8), randn(2, 8)
+    [sailor, doctor], [early, late] = words, positions
+    average = (words.sum(0) + positions.sum(0))[None] / 2
     yield Shown(
-        drawings.same_average(sentences, [1, 4], words, seats),
+        drawings.same_average(sentences, [1, 4], words, positions),
         {
             "first": torch.stack([sailor, early, doctor, late]) / 2,
             "first average": average,
@@ -103,8 +103,8 @@ def same_average():
             "second average": average,
         },
         alt=(
-            "½ sailor, ½ seat 1, ½ doctor, ½ seat 4",
-            "½ doctor, ½ seat 1, ½ sailor, ½ seat 4",
+            "½ sailor, ½ position 1, ½ doctor, ½ position 4",
+            "½ doctor, ½ position 1, ½ sailor, ½ position 4",
         ),
         atol=0.01,
     )
@@ -590,11 +590,11 @@ def weights_by_size():
     yield Shown(drawings.weights_by_size(scores), expected, atol=0.002)
 
 
-def score_by_seat():
+def score_by_position():
     scores, asking = 4 * randn(2, 2, 2, 12).abs(), [("saw", 2), ("chased", 8)]
-    seats = [("who", [-1]), ("whom", [2, 3])]  # by head: after the verb
+    answers = [("who", [-1]), ("whom", [2, 3])]  # by head: after the verb
     yield Shown(
-        drawings.score_by_seat(scores, ["cat", "the"], asking, seats),
+        drawings.score_by_position(scores, ["cat", "the"], asking, answers),
         {
             f"head {h}, {verb}, {word}": scores[a, h, w]
             for h in range(2)
@@ -602,8 +602,8 @@ def score_by_seat():
             for w, word in enumerate(("cat", "the"))
         },
         alt=(
-            f"where who stands, seat 7, “cat” scores {scores[1, 0, 0, 7]:.1f}",
-            f"where whom stands, seat 4 and 5, “cat” scores {scores[0, 1, 0, 4]:.1f}",
+            f"where who is, position 7, “cat” scores {scores[1, 0, 0, 7]:.1f}",
+            f"where whom is, position 4 and 5, “cat” scores {scores[0, 1, 0, 4]:.1f}",
         ),
     )
 

@@ -165,14 +165,14 @@ def test_who_asks_when_is_what_the_modules_do(width):
 
 
 @torch.no_grad()
-def test_a_noun_scores_highest_in_the_seat_of_the_verbs_answer():
-    """What chapter 2 says of its drawing of scores by seat: with any verb, of any noun."""
-    model, seats = who_and_whom.load(8, 2), [1, 4, 7, 11]  # those of nouns
+def test_a_noun_scores_highest_at_the_position_of_the_verbs_answer():
+    """What chapter 2 says of its drawing of scores by position: with any verb, of any noun."""
+    model, nouns = who_and_whom.load(8, 2), [1, 4, 7, 11]  # where they are
     x = model.embed(VOCABULARY.encode_batch([[word] * 12 for word in (*VERBS, *NOUNS)]))
     q, k = (split_heads(layer(x), 2) for layer in (model.attention.w_q, model.attention.w_k))
     for asks, answers in ((2, [1, 4]), (8, [7, 11])):
-        scores = torch.einsum("ahd,whsd->ahws", q[: len(VERBS), :, asks], k[len(VERBS) :, :, seats])
-        best = torch.tensor(seats)[scores.argmax(-1)]  # (verb, head, noun)
+        scores = torch.einsum("ahd,whsd->ahws", q[: len(VERBS), :, asks], k[len(VERBS) :, :, nouns])
+        best = torch.tensor(nouns)[scores.argmax(-1)]  # (verb, head, noun)
         assert (best == torch.tensor(answers)[:, None]).all()
     verbs = [verb for sentence in new_sentences(8) for verb in sentence.verbs]
     assert {verb.who - verb.place for verb in verbs} == {-1}
