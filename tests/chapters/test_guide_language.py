@@ -75,7 +75,7 @@ def test_the_code_of_the_guide_runs(monkeypatch):
     [
         (
             "0.0",
-            ["the object never first, as it stands", "the same model, the object always first"],
+            ["the object never first, as above", "the same model, the object always first"],
         ),
         ("0.5", ["trained again, the object first in half"]),
     ],
