@@ -244,7 +244,7 @@ for n, off in itertools.product(relative_clauses.LAYERS, PARTS_OFF):
     )
 for n, off in itertools.product(induction.LAYERS, HEADS_OFF):
     off = tuple((layer, head) for layer, head in off if layer < n)
-    acts = [f"head {layer}.{head}" for layer, head in off]
+    acts = [f"head {layer + 1}.{head}" for layer, head in off]
     torchs, at = partial(continuations, n, off), {"layers": str(n)}
     OWN[f"sequence, {n}, without {off}"] = Own(
         "induction", str(n), sequences, "layer0 layer1 shares", torchs, at, acts

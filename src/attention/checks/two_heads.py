@@ -27,7 +27,7 @@ BLOCKS = {
 TOKEN, PLACE, COPY, ANSWER = BLOCKS.values()
 D_MODEL = len(BLOCKS) * VOCAB_SIZE
 MATRICES = ("w_q", "w_k", "w_v", "w_o")
-NAMES = [f"{name} of layer {layer}" for layer in (0, 1) for name in MATRICES]
+NAMES = [f"{name} of layer {layer}" for layer in (1, 2) for name in MATRICES]
 SEQUENCES = 20
 ENOUGH = 0.99  # of the answers
 MOST = 0.6  # of the weight: more than half, so that one position decides
@@ -146,24 +146,24 @@ class Layers(NamedTuple):
 
     @property
     def habit(self) -> str:
-        """What goes wrong first, from the layer 0 on; "" where that is not known."""
+        """What goes wrong first, from layer 1 on; "" where that is not known."""
         if self.enough:
             return "right"
         if (at := look(self.first, self.token_ids)) != "the previous position":
-            return f"layer 0 looks at {at}" if at else ""
+            return f"layer 1 looks at {at}" if at else ""
         wrote = written(self.first)
         if not wrote:
-            return "layer 0 writes nothing"
+            return "layer 1 writes nothing"
         if "token" in wrote:
-            return "layer 0 writes over the token"
+            return "layer 1 writes over the token"
         if torch.allclose(self.first.added, self.first.added[:1]):  # whatever the tokens are
-            return "layer 0 hands on the position"
+            return "layer 1 hands on the position"
         if (at := look(self.second, self.token_ids)) != "what followed":
-            return f"layer 1 looks at {at}" if at else ""
+            return f"layer 2 looks at {at}" if at else ""
         if "answer" in wrote:
-            return "layer 0 writes the answer"
+            return "layer 1 writes the answer"
         if "answer" not in written(self.second):
-            return f"layer 1 writes {'elsewhere' if written(self.second) else 'nothing'}"
+            return f"layer 2 writes {'elsewhere' if written(self.second) else 'nothing'}"
         rows = marks(self.token_ids)
         answers, following = self.answers[rows], self.token_ids.roll(-1, dims=1)[rows]
         for answer, due, name in (
@@ -172,7 +172,7 @@ class Layers(NamedTuple):
             (answers.argmin(-1), following, "all others"),
         ):
             if (answer == due).double().mean() >= NEARLY_ALL:
-                return f"layer 1 answers {name}"
+                return f"layer 2 answers {name}"
         return ""
 
 
@@ -220,7 +220,7 @@ def habit_of(heads: tuple[list[Tensor], list[Tensor]], token_ids: Tensor) -> str
     layer = next(i for i, head in enumerate(heads) if not fit(*head))
     shapes = [f"{name} {tuple(w.shape)}" for name, w in zip(MATRICES, heads[layer], strict=True)]
     raise Message(
-        f"The head of layer {layer} has {', '.join(shapes)}. A row of x has {D_MODEL} numbers: "
+        f"The head of layer {layer + 1} has {', '.join(shapes)}. A row of x has {D_MODEL} numbers: "
         f"w_q and w_k are ({D_MODEL}, d_key) with one d_key, w_v is ({D_MODEL}, d_value) and w_o "
         f"(d_value, {D_MODEL})."
     )
@@ -310,9 +310,9 @@ def in_numbers(function: Callable, token_ids: Tensor) -> str:
     at = int(second.argmax())
     return (
         f"{int(right.sum())} of {len(right)} answers are right. A wrong one: token {ids[i]} asks "
-        f"from position {i}, and was at position {followed - 1} before. The head of layer 0 gives "
+        f"from position {i}, and was at position {followed - 1} before. The head of layer 1 gives "
         f"{first[followed, followed - 1]:.2f} from position {followed} to the previous one. The "
-        f"head of layer 1 gives position {followed} a weight of {second[followed]:.2f}, and its "
+        f"head of layer 2 gives position {followed} a weight of {second[followed]:.2f}, and its "
         f"most, {second[at]:.2f}, to position {at}. Token {ids[i + 1]} should have the largest "
         f"answer, and "
         f"{answered(done.answers[b, i])}."

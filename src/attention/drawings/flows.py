@@ -451,7 +451,7 @@ def write_match_copy(
         left, wide = (18, 38) if canvas.narrow else (104, 54)
         pitch = (canvas.width - left - 6) / len(tokens)
         columns = [left + (j + 0.5) * pitch for j in range(len(tokens))]
-        for y, words in ((TOKENS, "tokens"), (ROWS, "after layer 0"), (NEXT, "comes next")):
+        for y, words in ((TOKENS, "tokens"), (ROWS, "after layer 1"), (NEXT, "comes next")):
             if canvas.narrow:
                 canvas.upright(12, y, words, "quiet")
             else:
@@ -497,10 +497,10 @@ def write_match_copy(
         return NEXT + 34
 
     alt = (
-        f"The tokens {' '.join(tokens)} and, below them, their rows after layer 0. Each row holds "
+        f"The tokens {' '.join(tokens)} and, below them, their rows after layer 1. Each row holds "
         "its token and what the previous-token head wrote into it. "
         f"That head writes {written[found]} into the row of {tokens[found]}, with a weight of "
-        f"{writes}. In layer 1 the last {tokens[last]} matches that row, with a score of "
+        f"{writes}. In layer 2 the last {tokens[last]} matches that row, with a score of "
         f"{matches}, and copies {tokens[found]} from it, with a weight of {copies}. The model says "
         f"{answer}."
     )

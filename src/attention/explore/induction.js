@@ -1,6 +1,6 @@
 // What followed last time: a sequence, an arc from the token that asks to what each head of the
 // last layer looks at, and from the place it finds an arc to what the first layer brought there.
-// Heads can be switched off. Head 0.1 is head 1 of layer 0.
+// Heads can be switched off. Layers are counted from 1: head 1.1 is head 1 of layer 1.
 
 import { answer } from "./answers.js";
 import { apart, arc, headSwitches, switchedOff } from "./arcs.js";
@@ -14,15 +14,16 @@ import { argmax, filled, range, sum, Tensor } from "./tensor.js";
 import { attend } from "./transformer.js";
 
 const FAINT = 0.1; // a weight below it is not drawn
-const STROKES = ["8 4", "", "2 3", "10 3 2 3"]; // of the heads 0.0, 0.1, 1.0, 1.1
+const STROKES = ["8 4", "", "2 3", "10 3 2 3"]; // of the heads 1.0, 1.1, 2.0, 2.1
 
+const nameOf = (layer, head) => `${layer + 1}.${head}`;
 const layersOf = (frame) => range(2).flatMap((i) => frame[`layer${i}`] ?? []);
 
 const headsOf = (frame) =>
   layersOf(frame).flatMap((weights, layer) =>
     range(weights.shape[0]).map((head) => {
       const nth = 2 * layer + head;
-      const name = `${layer}.${head}`;
+      const name = nameOf(layer, head);
       return { layer, head, name, nth, dashes: STROKES[nth], weights: weights.at(head) };
     })
   );
@@ -53,10 +54,10 @@ export default explorer({
     const off = [];
     for (const layer of range(+layers)) {
       const attended = attend(x, model, `layers.${layer}`, causalMask);
-      const isSilent = (head) => memory.off?.has(`${layer}.${head}`);
+      const isSilent = (head) => memory.off?.has(nameOf(layer, head));
       const silent = new Set(range(model.n_heads).filter(isSilent));
       const left = switchedOff(attended.heads, silent);
-      for (const head of silent) off.push(`${layer}.${head}`);
+      for (const head of silent) off.push(nameOf(layer, head));
       weights[`layer${layer}`] = attended.weights;
       x = add(x, linear(mergeHeads(left), model[`layers.${layer}.w_o.weight`]));
     }
@@ -130,7 +131,7 @@ export default explorer({
       return `“${tokens[r]}”, place ${r}, looks: ${looks.join(", ")}.`;
     }
     const [layer, head] = name.match(/\d/g);
-    return `Head ${layer}.${head}: “${tokens[r]}”, place ${r}, ` +
+    return `Head ${nameOf(+layer, head)}: “${tokens[r]}”, place ${r}, ` +
       `gives “${tokens[c]}”, place ${c}, the weight ${number(value)}.`;
   },
 });

@@ -82,11 +82,11 @@ def draw_way(tokens: list[str], query: int, frame: Frame, sequence: str) -> Pict
     figure.tight_layout()
     alt = (
         f"The sequence {sequence!r}, and the answer {said}. Above the letters a line for each head "
-        f"of layer 1 goes from token {query}, {tokens[query]!r}, to what it looks at, as wide as "
-        f"the weight: most goes to token {found}, {tokens[found]!r}. Below them lines of layer 0 "
+        f"of layer 2 goes from token {query}, {tokens[query]!r}, to what it looks at, as wide as "
+        f"the weight: most goes to token {found}, {tokens[found]!r}. Below them lines of layer 1 "
         f"go on from there; the widest ends at token {before}, {tokens[before]!r}."
     )
-    return Picture(figure, alt, {"layer 1": looks, "layer 0": brought[:, found]})
+    return Picture(figure, alt, {"layer 2": looks, "layer 1": brought[:, found]})
 
 
 def draw_arcs(
@@ -101,6 +101,6 @@ def draw_arcs(
             x = (query + key) / 2 + (query - key) / 2 * angle.cos()
             y = side * (0.8 + high * angle.sin())
             panel.plot(x, y, dash, color=colour, linewidth=1 + 4 * row[key].item())
-        label = f"head {layer}.{head}: {row.max():.2f} on place {int(row.argmax())}"
+        label = f"head {layer + 1}.{head}: {row.max():.2f} on place {int(row.argmax())}"
         place = (query + 0.8, side * (1.4 + 1.1 * head))
         panel.text(*place, label, va="center", fontsize=9, color=colour)

@@ -13,7 +13,7 @@ const [TOKEN, PLACE, BEFORE, WROTE] = [
   "its token",
   "its place",
   "the place before",
-  "what layer 0 wrote",
+  "what layer 1 wrote",
 ];
 const WIRES = [TOKEN, PLACE, BEFORE, WROTE];
 const PORTS = [["query", "Q", "q"], ["key", "K", "k"], ["copies", "V", "v"]];
@@ -29,7 +29,7 @@ const isPlace = (part) => [PLACE, BEFORE].includes(part);
 export default explorer({
   status(frame, at) {
     const { right, of } = frame;
-    return `${at.layers} ${layersOf(frame) > 1 ? "layers" : "layer, and layer 1 is left out"}` +
+    return `${at.layers} ${layersOf(frame) > 1 ? "layers" : "layer, and layer 2 is left out"}` +
       ` · right on ${right} of ${of} sequences`;
   },
 
@@ -46,7 +46,7 @@ export default explorer({
     const maps = range(layersOf(frame)).map((layer) => {
       const name = `layer${layer}`;
       const map = matrix({ ...look, name, tensor: frame[name], size });
-      return panel(`layer ${layer}`, map, "weights");
+      return panel(`layer ${layer + 1}`, map, "weights");
     });
     return (
       row("Your wiring, and what it does to one such sequence", [
@@ -64,12 +64,12 @@ export default explorer({
     const { tokens, wrote } = frame;
     if (name === "word") {
       const looks = range(layersOf(frame)).map((layer) =>
-        `in layer ${layer} at ${named(seen(frame, layer, r), tokens)}`
+        `in layer ${layer + 1} at ${named(seen(frame, layer, r), tokens)}`
       );
       return `“${tokens[r]}”, place ${r}, looks ${looks.join(", and ")}; ` +
-        `layer 0 wrote into its row: ${wrote[r]}.`;
+        `layer 1 wrote into its row: ${wrote[r]}.`;
     }
-    return `Layer ${name.at(-1)}: “${tokens[r]}”, place ${r}, gives “${tokens[c]}”, place ${c}, ` +
+    return `Layer ${+name.at(-1) + 1}: “${tokens[r]}”, place ${r}, gives “${tokens[c]}”, place ${c}, ` +
       `the weight ${number(value)}.`;
   },
 });
@@ -117,12 +117,12 @@ function soFar({ right, of, ...frame }, at) {
 function told(frame, at) {
   const { tokens, right, of, due } = frame;
   const last = tokens.at(-1);
-  const lines = [ofLayer0(at)];
-  if (layersOf(frame) > 1) lines.push(ofLayer1(frame, at));
+  const lines = [ofLayer1(at)];
+  if (layersOf(frame) > 1) lines.push(ofLayer2(frame, at));
   lines.push(outcome(frame));
   if (layersOf(frame) === 1) {
     lines.push(
-      `There is no second look: in layer 0 the row of “${due}” holds its token and its places, ` +
+      `There is no second look: in layer 1 the row of “${due}” holds its token and its places, ` +
         `and nothing in it says that the token before it is “${last}”.`,
     );
   }
@@ -135,9 +135,9 @@ function told(frame, at) {
   return lines;
 }
 
-function ofLayer0(at) {
+function ofLayer1(at) {
   const [query, key, copies] = wiringOf(0, at);
-  return `Layer 0: ${pattern(query, key)} It copies ` +
+  return `Layer 1: ${pattern(query, key)} It copies ` +
     `${copies === TOKEN ? "the token" : "the place"} that it finds there.`;
 }
 
@@ -152,13 +152,13 @@ function pattern(query, key) {
     "at itself.";
 }
 
-function ofLayer1(frame, at) {
+function ofLayer2(frame, at) {
   const { tokens, wrote } = frame;
   const [query, key, copies] = wiringOf(1, at);
   const asks = query === TOKEN
     ? `“${tokens.at(-1)}”`
-    : `what layer 0 wrote into it (${wrote.at(-1).replace("+", " and ")})`;
-  const keys = key === WROTE ? "what layer 0 wrote into each row" : {
+    : `what layer 1 wrote into it (${wrote.at(-1).replace("+", " and ")})`;
+  const keys = key === WROTE ? "what layer 1 wrote into each row" : {
     [TOKEN]: "the token of each row",
     [BEFORE]: "the place before each row",
   }[key];
@@ -170,8 +170,8 @@ function ofLayer1(frame, at) {
     ? "Several keys agree equally well, so it looks"
     : "It looks";
   const looks = `${why} at ${named(found, tokens)}.`;
-  const what = copies === TOKEN ? "the token there" : "what layer 0 wrote there";
-  return `Layer 1: the last row asks with ${asks}. The keys are ${keys}. ${looks} ` +
+  const what = copies === TOKEN ? "the token there" : "what layer 1 wrote there";
+  return `Layer 2: the last row asks with ${asks}. The keys are ${keys}. ${looks} ` +
     `It copies ${what}.`;
 }
 
@@ -187,7 +187,7 @@ function outcome({ tokens, answer: says, due }) {
 }
 
 // The parts of a row as wires, and above them the heads, whose query, key and value each hang on
-// one of them. What layer 0 writes is a wire that begins at its head.
+// one of them. What layer 1 writes is a wire that begins at its head.
 function circuit(frame, at, width) {
   const layers = layersOf(frame);
   const left = 110;
@@ -197,7 +197,7 @@ function circuit(frame, at, width) {
   const x = (units) => left + unit * units;
   const parts = WIRES.slice(0, layers > 1 ? 4 : 3).map((part) => {
     const from = part === WROTE ? x(8) : left;
-    const label = part === WROTE ? "layer 0 wrote" : part;
+    const label = part === WROTE ? "layer 1 wrote" : part;
     return text("row", left - 8, wire(part) + 4, label) +
       path("grid", `M${tenth(from)} ${wire(part)}H${tenth(x(layers > 1 ? 18 : 8))}`);
   });
@@ -219,7 +219,7 @@ function circuit(frame, at, width) {
       : `M${edge} 27H${out}V${wire(WROTE)}m-4 -5l4 5l4 -5`;
     return [
       rect({ class: "box", style: FRAME }, tenth(x(start)), 8, tenth(6 * unit), 38),
-      text("column", tenth(x(start + 3)), 24, `layer ${layer}`),
+      text("column", tenth(x(start + 3)), 24, `layer ${layer + 1}`),
       path({ style: FRAME }, way),
       isLast && text("start", tenth(x(start + 7.5) + 4), 31, "says"),
       hangs,
@@ -227,7 +227,7 @@ function circuit(frame, at, width) {
   });
   const label = range(layers).map((layer) => {
     const [query, key, copies] = wiringOf(layer, at);
-    return `Layer ${layer}: the query reads ${query}, the key ${key}; it copies ${copies}`;
+    return `Layer ${layer + 1}: the query reads ${query}, the key ${key}; it copies ${copies}`;
   }).join(". ");
   const height = wire(layers > 1 ? WROTE : BEFORE) + 14;
   return svg({ class: "sentence", width, height, label }, parts, heads);
@@ -235,7 +235,7 @@ function circuit(frame, at, width) {
 
 const FRAME = "stroke: var(--ink); stroke-width: 1.5; fill: none; shape-rendering: auto";
 
-// The sequence from above to below: its tokens, what layer 0 looks at and writes, what layer 1
+// The sequence from above to below: its tokens, what layer 1 looks at and writes, what layer 2
 // looks at from the last row, and what it says. A line goes from what is seen to the row that sees.
 function way(frame, width) {
   const { tokens, wrote, answer: says, due } = frame;
@@ -269,18 +269,18 @@ function way(frame, width) {
   const said = says.length === 1 ? says[0] : "?";
   const mark = `${said} ${said === due ? "✓" : "✗"}`;
   const ground = y(layers) + (layers > 1 ? 0 : 26); // of what it says
-  const label = `The sequence ${tokens.join(" ")}. Layer 0 wrote into its rows: ` +
-    `${wrote.join(", ")}. From the last row, layer ${layers - 1} looks at ` +
+  const label = `The sequence ${tokens.join(" ")}. Layer 1 wrote into its rows: ` +
+    `${wrote.join(", ")}. From the last row, layer ${layers} looks at ` +
     `${named(seen(frame, layers - 1, last), tokens)}. It says ${inWords(says)}.`;
   return svg(
     { class: "sentence", width: Math.ceil(x(last) + step / 2 + 4), height: ground + 10, label },
     text("row", left - 8, 14, "place"),
     text("row", left - 8, y(0), "token"),
-    text("row", left - 8, y(0.5) + 2, "layer 0 looks"),
+    text("row", left - 8, y(0.5) + 2, "layer 1 looks"),
     strands(0, range(tokens.length)),
     text("row", left - 8, y(1), "and wrote"),
     layers > 1 && [
-      text("row", left - 8, y(1.5) + 2, "layer 1 looks"),
+      text("row", left - 8, y(1.5) + 2, "layer 2 looks"),
       strands(1, [last]),
     ],
     text("row", left - 8, ground, "and says"),

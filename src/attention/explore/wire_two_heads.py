@@ -21,7 +21,7 @@ SHARP = 10_000.0  # times the dot product: the best key takes all the weight, eq
 CLOSE = 1e-6  # shares that differ by less are equal
 
 TOKEN, PLACE, BEFORE = "its token", "its place", "the place before"
-WROTE = "what layer 0 wrote"
+WROTE = "what layer 1 wrote"
 
 Rows = dict[str, Float[Tensor, "batch seq letter_or_place"]]
 
@@ -51,7 +51,7 @@ def due(token_ids: Int64[Tensor, "batch seq"]) -> Int64[Tensor, " batch"]:
 
 
 def rows_of(token_ids: Int64[Tensor, "batch seq"]) -> Rows:
-    """What stands in each row before layer 0, each part (batch, seq, letter_or_place).
+    """What stands in each row before layer 1, each part (batch, seq, letter_or_place).
 
     A token is a 1 among the first 26 columns, a place a 1 among the last 8, so that the product of
     a token with a place is 0. Place 0 has no place before it: there all columns are 0.
@@ -99,7 +99,7 @@ def wire_two_heads_explorer() -> Explorer:
     # The example stands in front of those that are counted.
     token_ids = torch.cat([example, repeating_sequences(COUNT)])
     answers, given = due(token_ids), rows_of(token_ids)
-    look_first = cache(partial(look, given))  # layer 1 is wired in many ways behind it
+    look_first = cache(partial(look, given))  # layer 2 is wired in many ways behind it
 
     def frame(
         layers: int,
@@ -129,7 +129,7 @@ def wire_two_heads_explorer() -> Explorer:
 
     def still(frame: Frame) -> Picture:
         return plot_matrices(
-            {f"layer {i}": frame[f"layer{i}"] for i in (0, 1)},
+            {f"layer {i + 1}": frame[f"layer{i}"] for i in (0, 1)},
             rows=frame["tokens"],
             signed=False,
             columns=frame["tokens"],
@@ -143,12 +143,12 @@ def wire_two_heads_explorer() -> Explorer:
         "Wire two heads",
         {
             "layers": menu("layers", [2, 1]),
-            "query_0": menu("layer 0: query", [TOKEN, PLACE, BEFORE]),
-            "key_0": menu("layer 0: key", [TOKEN, PLACE]),
-            "copies_0": menu("layer 0: copies", [TOKEN, PLACE]),
-            "query_1": menu("layer 1: query", [TOKEN, WROTE]),
-            "key_1": menu("layer 1: key", [TOKEN, BEFORE, WROTE]),
-            "copies_1": menu("layer 1: copies", [TOKEN, WROTE]),
+            "query_0": menu("layer 1: query", [TOKEN, PLACE, BEFORE]),
+            "key_0": menu("layer 1: key", [TOKEN, PLACE]),
+            "copies_0": menu("layer 1: copies", [TOKEN, PLACE]),
+            "query_1": menu("layer 2: query", [TOKEN, WROTE]),
+            "key_1": menu("layer 2: key", [TOKEN, BEFORE, WROTE]),
+            "copies_1": menu("layer 2: copies", [TOKEN, WROTE]),
         },
         frame,
         still,

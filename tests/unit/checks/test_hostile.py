@@ -293,15 +293,15 @@ UNNAMED = {
         "the model is another one after the call": stepped,
     },
     check_two_heads: {
-        "layer 0 gives 0.00 from": partial(
+        "layer 1 gives 0.00 from": partial(
             written.two_heads, q0=(written.PLACE, written.PLACE, three_back)
         ),
         "1 of 8 matrices came back: the shape of": lambda: torch.zeros(128, 32),
         "4 of 8 matrices came back": lambda: tuple(torch.zeros(4, 128, 32)),
         "A value of type float came back": lambda: ([1.0] * 4, [2.0] * 4),
-        "The head of layer 0 has w_q (96, 32), w_k (96, 32)": two(torch.zeros(96, 32)),
-        "Your w_q of layer 0 has 1 axes": two(torch.zeros(128)),
-        "Your w_q of layer 0 holds NaN or infinity.": two(torch.zeros(128, 128) / 0),
+        "The head of layer 1 has w_q (96, 32), w_k (96, 32)": two(torch.zeros(96, 32)),
+        "Your w_q of layer 1 has 1 axes": two(torch.zeros(128)),
+        "Your w_q of layer 1 holds NaN or infinity.": two(torch.zeros(128, 128) / 0),
     },
 }
 

@@ -126,7 +126,7 @@ def layer_that_clears_its_weights(x, w, n_heads):
 
 
 def heads_by_the_query():
-    """Layer 0 finds the same token and hands over its place plus one; layer 1 goes there."""
+    """Layer 1 finds the same token and hands over its place plus one; layer 2 goes there."""
 
     def rows(block, what):
         w = torch.zeros(128, 32)

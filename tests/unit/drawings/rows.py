@@ -321,7 +321,7 @@ def logit_by_head():
 
 def score_in_parts():
     parts = torch.tensor([0.5, 13.75, -0.5])
-    names = ["own token and place", "written by head 0.1", "written by head 0.0"]
+    names = ["own token and position", "written by head 1.1", "written by head 1.0"]
     drawing = drawings.score_in_parts({"kxcdqmk": parts}, names, "x")
     yield Shown(drawing, {"kxcdqmk": parts}, written=(">13.8<",))
 

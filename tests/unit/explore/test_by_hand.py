@@ -283,7 +283,7 @@ def looked_up(parts, query, key, copies, rows):
 
 @functools.cache
 def wired(sequence, first, second):
-    """What layer 0 writes, where both layers look, and the letters that lead in the last row."""
+    """What layer 1 writes, where both layers look, and the letters that lead in the last row."""
     places = range(len(sequence))
     # What each row holds: for each part and row the share of each letter or place.
     parts = {
