@@ -313,19 +313,19 @@ def towers_told(size: dict[str, tuple[int, ...]], lit: int | None) -> str:
 
 
 @contextmanager
-def piece(canvas: Canvas, lit: int | None, chapter: int) -> Iterator[Part]:
+def part_of(canvas: Canvas, lit: int | None, chapter: int) -> Iterator[Part]:
     """What is painted within leads to its chapter, and is faint while that is still to come."""
     faint = "faint" if lit is not None and chapter > lit else ""
     with canvas.group(faint), canvas.link(f"#chapter-{chapter}"):
         yield Part(chapter, lit in (None, chapter))
 
 
-def name(canvas: Canvas, part: Part, x: Real, y: Real, words: str, look: str = "x") -> None:
+def name_part(canvas: Canvas, part: Part, x: Real, y: Real, words: str, look: str = "x") -> None:
     canvas.text(x, y, words, f"{look} of bold" if part.is_lit else "", size=12)
     canvas.text(x, y + 13, f"chapter {part.chapter}", "quiet link", size=11)
 
 
-def tensor(
+def paint_part(
     canvas: Canvas, part: Part, x: Real, foot: Real, shape: tuple[int, int], look: str = "x"
 ) -> Box:
     """Paint a tensor with its foot there, its middle at x."""
@@ -348,10 +348,10 @@ def paint_decoder(canvas: Canvas, size: dict, lit: int | None, tower: Tower) -> 
     layers(canvas, lit, tower, top=138)
     self_attention(canvas, lit, tower, 346, size["decoder"], ("signs", "signs"), 5, "causal")
     feed_forward(canvas, lit, tower, 162, size["hidden"])
-    with piece(canvas, lit, 8) as part:
+    with part_of(canvas, lit, 8) as part:
         canvas.arrow(tower.line, 128, tower.line, 119, width=1)
-        box = tensor(canvas, part, tower.line, 117, size["logits"], "output")
-        name(canvas, part, tower.beside(0, FRAME).middle[0], 76, "logits, loss", "output")
+        box = paint_part(canvas, part, tower.line, 117, size["logits"], "output")
+        name_part(canvas, part, tower.beside(0, FRAME).middle[0], 76, "logits, loss", "output")
         canvas.arrow(tower.line, box.y - 2, tower.line, 81, width=1)
         canvas.text(tower.line, 76, "−log p", f"{part.look('output')} of", size=12)
 
@@ -367,19 +367,19 @@ def enter(
 ) -> None:
     """Paint what goes in, and the positions that are added to it."""
     line = tower.line
-    with piece(canvas, lit, 1) as part:
-        box = tensor(canvas, part, line, GROUND, shape)
+    with part_of(canvas, lit, 1) as part:
+        box = paint_part(canvas, part, line, GROUND, shape)
         canvas.text(line, GROUND + 15, words, size=12)
         canvas.text(line, GROUND + 29, "chapter 1", "quiet link", size=11)
     canvas.path(f"M{point(line, box.y)}V{POSITIONS + 8}", "edge")
-    with piece(canvas, lit, 10) as part:
+    with part_of(canvas, lit, 10) as part:
         frame = tower.beside(POSITIONS - 12, (80, 40))
         canvas.rectangle(*frame, "ground")
         end = line + 9 * tower.side
         start = frame.x if tower.side > 0 else frame.right
         canvas.arrow(start + 2 * tower.side, POSITIONS, end, POSITIONS, part.look("q"), width=1)
         plus(canvas, line, POSITIONS, part.look("q"))
-        name(canvas, part, frame.middle[0], POSITIONS + 4, "positions", "q")
+        name_part(canvas, part, frame.middle[0], POSITIONS + 4, "positions", "q")
 
 
 def plus(canvas: Canvas, x: Real, y: Real, look: str) -> None:
@@ -394,14 +394,14 @@ def layers(canvas: Canvas, lit: int | None, tower: Tower, top: Real) -> None:
     far = tower.reach + FRAME[0] + 3
     left = tower.line - 14 if tower.side > 0 else tower.line - far
     wide = far + 14
-    with piece(canvas, lit, 12) as part:
+    with part_of(canvas, lit, 12) as part:
         look = part.look("output")
         for back in (8, 4):
             canvas.rectangle(left, top - back, wide, 20, f"{look} stroke", rx=6)
         # To the left, where the way from the memory leaves room on a phone.
-        name(canvas, part, tower.beside(0, FRAME).x + 28, top - 26, "layers", "output")
+        name_part(canvas, part, tower.beside(0, FRAME).x + 28, top - 26, "layers", "output")
     canvas.rectangle(left, top, wide, LAYER - top, "ground", rx=6)
-    with piece(canvas, lit, 11) as part:
+    with part_of(canvas, lit, 11) as part:
         look = part.look("output")
         canvas.rectangle(left, top, wide, LAYER - top, f"{look} stroke", rx=6)
         stream = f"{look} of bold" if part.is_lit else "quiet"
@@ -434,10 +434,10 @@ def self_attention(
     words: str = "attention",
 ) -> None:
     frame = tower.beside(top, FRAME)
-    with piece(canvas, lit, chapter) as part:
+    with part_of(canvas, lit, chapter) as part:
         paint_weights(canvas, part, frame, shape, axes)
         reads(canvas, tower, frame, [("Q", "q"), ("K", "k"), ("V", "v")])
-        name(canvas, part, frame.middle[0], frame.bottom + 12, words, "weights")
+        name_part(canvas, part, frame.middle[0], frame.bottom + 12, words, "weights")
 
 
 def paint_weights(
@@ -456,14 +456,13 @@ def feed_forward(
     canvas: Canvas, lit: int | None, tower: Tower, top: Real, hidden: tuple[int, int]
 ) -> None:
     frame = tower.beside(top, LOW)
-    with piece(canvas, lit, 11) as part:
+    with part_of(canvas, lit, 11) as part:
         canvas.rectangle(*frame, "ground")
         canvas.rectangle(*frame, f"{part.look('output')} stroke", rx=4)
         reads(canvas, tower, frame, [("", part.look("output"))])
-        canvas.text(
-            frame.middle[0], top + 19, f"{hidden[1]} → {hidden[0]} → {hidden[1]}", "quiet", size=11
-        )
-        name(canvas, part, frame.middle[0], frame.bottom + 12, "feed-forward", "output")
+        sizes = f"{hidden[1]} → {hidden[0]} → {hidden[1]}"
+        canvas.text(frame.middle[0], top + 19, sizes, "quiet", size=11)
+        name_part(canvas, part, frame.middle[0], frame.bottom + 12, "feed-forward", "output")
 
 
 def paint_cross(
@@ -471,8 +470,8 @@ def paint_cross(
 ) -> None:
     """Paint the memory, and the attention that the signs pay to it."""
     frame = decoder.beside(232, FRAME)
-    with piece(canvas, lit, 9) as part:
-        box = tensor(canvas, part, encoder.line, 200, size["memory"], "v")
+    with part_of(canvas, lit, 9) as part:
+        box = paint_part(canvas, part, encoder.line, 200, size["memory"], "v")
         canvas.arrow(encoder.line, 220, encoder.line, 203, "x", width=1)
         canvas.text(encoder.line, box.y - 8, "memory", "v of bold" if part.is_lit else "", size=12)
         for nth, (letter, look) in enumerate([("V", "v"), ("K", "k")]):
@@ -482,7 +481,7 @@ def paint_cross(
             canvas.text(box.right + 12, y - 3, letter, f"{look} of bold", size=11)
         paint_weights(canvas, part, frame, size["cross"], ("signs", "letters"))
         reads(canvas, decoder, frame, [("Q", "q")])
-        name(canvas, part, frame.middle[0], frame.bottom + 12, "cross-attention", "weights")
+        name_part(canvas, part, frame.middle[0], frame.bottom + 12, "cross-attention", "weights")
 
 
 class Question(NamedTuple):
