@@ -27,7 +27,7 @@ MEANT = {
     "nn.MultiheadAttention": "07-the-whole-module",
     "-inf": "05-masking",
     "masked_fill": "05-masking",
-    "is_causal": "torch-and-masks",
+    "is_causal": "claims",
     "kv_heads": "15-fewer-keys-and-values",
     "softmax over the wrong axis": "04-scores-scaling-softmax",
     "how to cite": "bibliography",
