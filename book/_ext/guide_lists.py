@@ -47,7 +47,7 @@ def builds_on(path: Path) -> str:
 
 
 def exercise_minutes(path: Path) -> str:
-    return stated(r"and (\d+) for the exercises?", path)
+    return stated(r"plus (\d+) for the exercises?", path)
 
 
 def opening(path: Path) -> str:
