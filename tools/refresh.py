@@ -5,13 +5,10 @@
 
 A second run changes no byte. What differs from run to run or from machine to machine is taken out:
 times, the kernel's version, the random ids of widgets, widgets that no page shows, the frames of
-tracebacks. A cell that nbval is told not to compare, such as one that prints a time, keeps the
-output it has; clear it in the editor to get another. An output that holds a path or an address of
-this machine is refused with the cell named, since no rule can mend it well; so is a cell that fails
-without the tag `raises-exception`.
+tracebacks. An output that holds a path or an address of this machine is refused with the cell
+named, since no rule can fix it well; so is a cell that fails without the tag `raises-exception`.
 """
 
-import copy
 import hashlib
 import json
 import re
@@ -58,11 +55,6 @@ def fresh_copy(
     raw = json.loads(path.read_text("utf-8"))
     name_cells(raw)
     notebook = nbformat.reads(json.dumps(raw), as_version=4)
-    uncompared = {
-        cell.id: copy.deepcopy(cell.outputs)
-        for cell in notebook.cells
-        if cell.cell_type == "code" and cell.outputs and "# NBVAL_IGNORE_OUTPUT" in cell.source
-    }
     # The state of an earlier run would otherwise stay where no cell shows a widget any more.
     notebook.metadata.pop("widgets", None)
     client = NotebookClient(
@@ -78,9 +70,6 @@ def fresh_copy(
     if after_cell:
         client.on_cell_executed = lambda **_: after_cell(client)
     client.execute()
-    for cell in notebook.cells:
-        if cell.id in uncompared:
-            cell.outputs = uncompared[cell.id]
     return normalised(notebook, path.stem)
 
 

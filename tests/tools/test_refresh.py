@@ -64,16 +64,6 @@ def test_a_second_run_changes_no_byte(tmp_path):
     assert sum(model["model_name"] == "LinkModel" for model in saved.values()) == 1
 
 
-def test_a_time_is_measured_once(tmp_path):
-    code = "# NBVAL_IGNORE_OUTPUT\n# a time is another one each run\nimport time\ntime.time_ns()"
-    path = write(tmp_path, code)
-    main([str(path)])
-    first = path.read_bytes()
-    assert b"execute_result" in first
-    main([str(path)])
-    assert path.read_bytes() == first
-
-
 def test_an_expected_error_keeps_its_message_only(tmp_path):
     path = write(tmp_path, "import torch\ntorch.zeros(2).view(3)", tags=["raises-exception"])
     (output,) = fresh_copy(path).cells[0].outputs
