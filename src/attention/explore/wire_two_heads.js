@@ -69,8 +69,8 @@ export default explorer({
       return `“${tokens[r]}”, place ${r}, looks ${looks.join(", and ")}; ` +
         `layer 1 wrote into its row: ${wrote[r]}.`;
     }
-    return `Layer ${+name.at(-1) + 1}: “${tokens[r]}”, place ${r}, gives “${tokens[c]}”, place ${c}, ` +
-      `the weight ${number(value)}.`;
+    return `Layer ${+name.at(-1) + 1}: “${tokens[r]}”, place ${r}, ` +
+      `gives “${tokens[c]}”, place ${c}, the weight ${number(value)}.`;
   },
 });
 
