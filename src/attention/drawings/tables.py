@@ -41,7 +41,7 @@ def word_and_place(
 
     def paint(canvas: Canvas) -> Real:
         digits, so = (1, "") if canvas.narrow else (2, ": another row")
-        left, wide = 80, min((canvas.width - 84) / words.shape[1], 68)
+        left, wide = 90, min((canvas.width - 94) / words.shape[1], 68)
         look = {"cell": (wide, 22), "largest": largest, "digits": digits}
         y = 8
         for pos in positions:
