@@ -106,8 +106,7 @@ def cache_bits(smol: Pretrained) -> dict[str, Any]:
 
     of_bits = {
         scales: {
-            str(bits): perplexities(texts, with_bits(model, bits, scales).double())
-            for bits in (8, 4, 3, 2)
+            str(bits): perplexities(texts, with_bits(model, bits, scales)) for bits in (8, 4, 3, 2)
         }
         for scales in SCALES
     }

@@ -160,7 +160,7 @@ def with_attend(make: Callable[[], nn.Module], model: DecoderOnly) -> DecoderOnl
     """Copy a model, with something else that attends in every layer; the weights are shared.
 
     Args:
-        make: makes what attends, once: all layers share it.
+        make: makes what attends, once: all layers share it, in the dtype of the model.
         model: stays as it is.
 
     Example:
@@ -173,7 +173,8 @@ def with_attend(make: Callable[[], nn.Module], model: DecoderOnly) -> DecoderOnl
         (True, True)
     """
     require_function("make", make, "without arguments that makes what attends")
-    model, attend = sharing_weights(model), make()
+    attend = make().to(next(model.parameters()))
+    model = sharing_weights(model)
     for layer in model.layers:
         layer.self_attention.attend = attend
     return model

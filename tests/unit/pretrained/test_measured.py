@@ -93,7 +93,7 @@ def test_what_is_written_is_what_is_stored(smol):
 
 def test_bits_are_those_that_are_stored(smol):
     ids = token_ids_of_texts(smol.tokenizer, command.LONG)["bread"]
-    model = with_bits(deepcopy(smol.model).double(), 4, "rows, symmetric").double()
+    model = with_bits(deepcopy(smol.model).double(), 4, "rows, symmetric")
     ours = math.exp(price(model, ids).loss)
     assert ours == pytest.approx(load_measured("cache_bits")["rows, symmetric"]["4"][0], **NEAR)
 

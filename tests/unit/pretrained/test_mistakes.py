@@ -169,6 +169,12 @@ def test_what_is_not_there_is_refused():
         loss_range("no head")
 
 
+def test_what_attends_instead_has_the_models_dtype():
+    """A turn that was rounded to float32 would move what a double rounds to a few bits."""
+    attend = with_bits(small_model().double(), 4, "rows, symmetric").layers[0].self_attention.attend
+    assert attend.turn.kept.dtype == torch.float64
+
+
 def test_few_bits_are_refused():
     with pytest.raises(ValueError, match=r"bits must be at least 2, got 1"):
         symmetric(torch.ones(2, 2), 1, ROW)
