@@ -3,7 +3,7 @@
 To import torch, and what the explorers need, takes longer than most notebooks run. On Linux it is
 done once for a class: the template waits, with one thread, and is forked for each notebook. Nothing
 of one notebook reaches the next, since what a kernel does to its memory is its own. It shuts itself
-in after the fork, as one that is started again does.
+in after the fork, as one that is started afresh does.
 """
 
 import ctypes

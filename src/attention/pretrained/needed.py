@@ -76,7 +76,7 @@ def ask(change: Callable[[Tensor, Tensor | None], Tensor], attend: DotProduct) -
 def mean_query(
     q: Float[Tensor, "batch heads query d_key"], mask: Bool[Tensor, "..."] | None
 ) -> Float[Tensor, "batch heads query d_key"]:
-    """The mean of a sentence's queries, those of padding left out, instead of each."""
+    """Each query replaced by the mean of its sentence's, those of padding left out."""
     # As long as the queries, a mask is their own. That of cross-attention is longer: a date has
     # more letters than signs, and no sign is padding.
     own = mask is not None and mask.shape[-1] == q.shape[2]

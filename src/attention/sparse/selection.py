@@ -290,7 +290,7 @@ def hide(
     mask: Bool[Tensor, "..."] | None,
     position: Int[Tensor, "query 1"] | None,
 ) -> Float[Tensor, "batch query key"]:
-    """The lowest number instead of the scores of padding, and of keys after a position."""
+    """The scores, with the lowest number for padding and for keys after a position."""
     hidden = torch.zeros(1, 1, scores.shape[-1], dtype=torch.bool, device=scores.device)
     if mask is not None:
         hidden = ~mask.expand(*(1,) * (4 - mask.ndim), *mask.shape)[:, 0]

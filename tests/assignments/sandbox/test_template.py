@@ -1,4 +1,4 @@
-"""Kernels that are forked from one process are as those that are started again."""
+"""Kernels that are forked from one process are as those that are started afresh."""
 
 import os
 import signal

@@ -55,7 +55,7 @@ def loss_range(mistake: str) -> tuple[float, float]:
 
 
 def store(name: str, measured: Any) -> None:
-    """Store one measurement instead of the last, with four digits behind the point."""
+    """Store one measurement over the last one, with four digits behind the point."""
     text = json.dumps(rounded(measured), ensure_ascii=False, separators=(",", ":"))
     (HERE / f"{name}.json").write_text(text + "\n", "utf-8")
 
