@@ -70,7 +70,7 @@ export default explorer({
   note({ tokens }, at) {
     const query = queryOf(tokens, at);
     if (query >= +at.query) return "";
-    return `Your sequence ends at place ${query}: query ${at.query} means ${query}.`;
+    return `Your sequence ends at position ${query}: query ${at.query} means ${query}.`;
   },
 
   status({ tokens, accuracy, off }, at) {
@@ -89,7 +89,7 @@ export default explorer({
       const row = weights.at(from).data;
       const key = argmax(row);
       const token = escapeHtml(tokens[key]);
-      return `from place ${from}: ${number(row[key])} on “${token}”, place ${key}`;
+      return `from position ${from}: ${number(row[key])} on “${token}”, position ${key}`;
     };
     const switches = heads.map((head) => {
       const isOff = off.includes(head.name);
@@ -126,13 +126,13 @@ export default explorer({
       const looks = headsOf(frame).map(({ name, weights }) => {
         const data = weights.at(r).data;
         const key = argmax(data);
-        return `head ${name} mostly at “${tokens[key]}”, place ${key} (${number(data[key])})`;
+        return `head ${name} mostly at “${tokens[key]}”, position ${key} (${number(data[key])})`;
       });
-      return `“${tokens[r]}”, place ${r}, looks: ${looks.join(", ")}.`;
+      return `“${tokens[r]}”, position ${r}, looks: ${looks.join(", ")}.`;
     }
     const [layer, head] = name.match(/\d/g);
-    return `Head ${nameOf(+layer, head)}: “${tokens[r]}”, place ${r}, ` +
-      `gives “${tokens[c]}”, place ${c}, the weight ${number(value)}.`;
+    return `Head ${nameOf(+layer, head)}: “${tokens[r]}”, position ${r}, ` +
+      `gives “${tokens[c]}”, position ${c}, the weight ${number(value)}.`;
   },
 });
 
@@ -149,7 +149,7 @@ function whatFollows({ tokens, shares, vocabulary }, query) {
     ? "✓ as last time"
     : `✗ last time “${escapeHtml(due)}” followed`;
   const parts = [
-    element("span", { class: "asked" }, `after ${token}, place ${query}?`),
+    element("span", { class: "asked" }, `after ${token}, position ${query}?`),
     answer("", vocabulary[best], data[best]),
     element("span", {}, verdict),
   ];
@@ -205,8 +205,8 @@ function way(frame, query, available) {
       ...{ class: "sentence", width, height: high + lift, top: -lift },
       label: found < 0
         ? "All heads of the last layer are switched off"
-        : `From “${tokens[query]}”, place ${query}, most of the last layer's weight goes ` +
-          `to “${tokens[found]}”, place ${found}`,
+        : `From “${tokens[query]}”, position ${query}, most of the last layer's weight goes ` +
+          `to “${tokens[found]}”, position ${found}`,
     },
     bows.map(({ arcs }) => arcs),
     placed.map(({ x, y, nth, label }) =>

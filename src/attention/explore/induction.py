@@ -36,7 +36,7 @@ def induction_explorer(
     token_ids, tokens = encode(sequence), list(sequence)
     if not 0 <= query < len(tokens):
         raise ValueError(
-            f"query={query} must be a place of the sequence, 0 to {len(tokens) - 1}; "
+            f"query={query} must be a position of the sequence, 0 to {len(tokens) - 1}; "
             f"{sequence!r} has {len(tokens)} tokens"
         )
 
@@ -69,7 +69,7 @@ def draw_way(tokens: list[str], query: int, frame: Frame, sequence: str) -> Pict
     found = int(looks.sum(0).argmax())
     before = int(brought[:, found].amax(0).argmax())
     share, answer = frame["shares"][query].max(0)
-    said = f"after {tokens[query]!r}, place {query}: {SYMBOLS[answer]} {share:.2f}"
+    said = f"after {tokens[query]!r}, position {query}: {SYMBOLS[answer]} {share:.2f}"
 
     figure = Figure(figsize=(7, 2.6))
     panel = figure.subplots()
@@ -101,6 +101,6 @@ def draw_arcs(
             x = (query + key) / 2 + (query - key) / 2 * angle.cos()
             y = side * (0.8 + high * angle.sin())
             panel.plot(x, y, dash, color=colour, linewidth=1 + 4 * row[key].item())
-        label = f"head {layer + 1}.{head}: {row.max():.2f} on place {int(row.argmax())}"
+        label = f"head {layer + 1}.{head}: {row.max():.2f} on position {int(row.argmax())}"
         place = (query + 0.8, side * (1.4 + 1.1 * head))
         panel.text(*place, label, va="center", fontsize=9, color=colour)

@@ -103,7 +103,7 @@ export default painting({
       row(
         `The price: both answers right at ${thousands(right)} of ${thousands(of)} verbs`,
         [panel(`of ${of / 2} new sentences with two verbs; dashes: one half`, total)],
-        `Most are longer than yours: you paint their first ${n} places, and the others stay as ` +
+        `Most are longer than yours: you paint their first ${n} positions, and the others stay as ` +
           `“${at.start_from}” has them.`,
         true,
       ) +

@@ -31,9 +31,9 @@ function whatCounts(scores) {
   const most = change(scores);
   const last = scores.at(scores.shape[0] - 1).data;
   if (Math.max(...last) - Math.min(...last) < 0.005) {
-    return "The same score everywhere. Neither the place nor the distance counts.";
+    return "The same score everywhere. Neither the position nor the distance counts.";
   }
-  const moved = "Move query and key by one place:";
+  const moved = "Move query and key by one position:";
   return most < 0.005
     ? `${moved} no score changes. Only the distance counts.`
     : `${moved} a score changes by up to ${number(most)}. Positions count.`;
@@ -45,7 +45,7 @@ export default explorer({
       const share = accuracy.data[lengths.indexOf(length)];
       return `${percent(share)} of talks of ${length} words`;
     });
-    return `${at.scheme} · head ${at.head} · query at place ${at.query}` +
+    return `${at.scheme} · head ${at.head} · query at position ${at.query}` +
       ` · right in ${rights.join(", ")}`;
   },
 
@@ -61,7 +61,7 @@ export default explorer({
     const wide = beside ? Math.min(420, available - seq * size - 22) : available;
     const byDistance = nth < 0
       ? panel(
-        `no vector for place ${query}`,
+        `no vector for position ${query}`,
         element(
           "p",
           { class: "note", style: `max-width: ${wide}px` },
@@ -79,8 +79,8 @@ export default explorer({
     });
     return row(
       `Head ${at.head}: the score of a “?” with the name “ann”`,
-      [byDistance, panel("row: place of “?”, column: of “ann”", all, "scores")],
-      `Shaded and framed: the places of training. ${whatCounts(head)}`,
+      [byDistance, panel("row: position of “?”, column: of “ann”", all, "scores")],
+      `Shaded and framed: the positions of training. ${whatCounts(head)}`,
     ) + (nth < 0 ? "" : questionIn(frame, nth, query, available)) + accuracies(frame, available);
   },
 
@@ -89,12 +89,15 @@ export default explorer({
       return `Of 1,000 talks of ${frame.lengths[c]} words it is right in ${percent(value)}.`;
     }
     if (name.startsWith("weights")) {
-      if (c > +at.query) return `Place ${c} lies behind the question.`;
-      const place = `“${frame.words[c]}” at place ${c}`;
-      return `Head ${r}: the “?” at place ${at.query} gives ${place} the weight ${number(value)}.`;
+      if (c > +at.query) return `Position ${c} comes after the question.`;
+      const place = `“${frame.words[c]}” at position ${c}`;
+      return `Head ${r}: the “?” at position ${at.query} gives ${place} the weight ${
+        number(value)
+      }.`;
     }
-    if (c > r) return `Place ${c} lies behind place ${r}: the causal mask hides it.`;
-    return `A “?” at place ${r} and “ann” at place ${c}, ${r - c} back: score ${number(value)}.`;
+    if (c > r) return `Position ${c} comes after position ${r}: the causal mask hides it.`;
+    return `A “?” at position ${r} and “ann” at position ${c}, ${r - c} back: ` +
+      `score ${number(value)}.`;
   },
 });
 
@@ -112,9 +115,9 @@ function curve({ shape: [seq], data }, query, trained, width) {
   const last = trained - 1;
   const isElsewhere = query !== last;
   const every16 = range(Math.floor((seq - 1) / 16) + 1).map((i) => i * 16);
-  const label = `Score by distance: ${number(data[query * seq + query])} at the place itself, ` +
+  const label = `Score by distance: ${number(data[query * seq + query])} at the position itself, ` +
     `${number(data[query * seq])} at ${query} places back`;
-  const key = `line: “?” at place ${query}${isElsewhere ? `; dots: at place ${last}` : ""}`;
+  const key = `line: “?” at position ${query}${isElsewhere ? `; dots: at position ${last}` : ""}`;
   return chart.svg(
     label,
     40,
@@ -137,7 +140,7 @@ function questionIn(frame, nth, query, available) {
     size: cellSize(available, weights.shape[2], ["head 0"], { most: 9, least: 4 }),
     high: 16,
   });
-  return row("A talk, asked at this place: who spoke last?", [
+  return row("A talk, asked at this position: who spoke last?", [
     panel(answer(frame, nth), talk(frame, nth, query)),
     panel("the weights of each head, word by word; shaded above: their mean", map, "weights"),
   ]);

@@ -57,13 +57,14 @@ def positions_explorer() -> Explorer:
         learned = frame["scores"][:, :LENGTH, :LENGTH].tril()
         return plot_matrices(
             {
-                f"head {head}: row, place of “?”; column, place of “{NAME}”": learned[head]
+                f"head {head}: row, position of “?”; column, position of “{NAME}”": learned[head]
                 for head in (1, 3)
             },
             rows=[str(place) for place in range(LENGTH)],
             alt="Two heads of the rotary model: the score of a question with a name, a row for "
-            "each place of the question, a column for each place of the name. Both maps are made "
-            "of stripes along the diagonal: every pair that is as far apart has the same score.",
+            "each position of the question, a column for each position of the name. Both maps are "
+            "made of stripes along the diagonal: every pair that is as far apart has the same "
+            "score.",
             numbers=False,
         )
 

@@ -11,8 +11,8 @@ import { range } from "./tensor.js";
 
 const [TOKEN, PLACE, BEFORE, WROTE] = [
   "its token",
-  "its place",
-  "the place before",
+  "its position",
+  "the previous position",
   "what layer 1 wrote",
 ];
 const WIRES = [TOKEN, PLACE, BEFORE, WROTE];
@@ -66,11 +66,11 @@ export default explorer({
       const looks = range(layersOf(frame)).map((layer) =>
         `in layer ${layer + 1} at ${named(seen(frame, layer, r), tokens)}`
       );
-      return `“${tokens[r]}”, place ${r}, looks ${looks.join(", and ")}; ` +
+      return `“${tokens[r]}”, position ${r}, looks ${looks.join(", and ")}; ` +
         `layer 1 wrote into its row: ${wrote[r]}.`;
     }
-    return `Layer ${+name.at(-1) + 1}: “${tokens[r]}”, place ${r}, ` +
-      `gives “${tokens[c]}”, place ${c}, the weight ${number(value)}.`;
+    return `Layer ${+name.at(-1) + 1}: “${tokens[r]}”, position ${r}, ` +
+      `gives “${tokens[c]}”, position ${c}, the weight ${number(value)}.`;
   },
 });
 
@@ -82,7 +82,7 @@ function seen(frame, layer, query) {
 
 function named(places, tokens) {
   if (places.length > 2) return `${places.length} rows alike`;
-  return places.map((place) => `“${tokens[place]}”, place ${place}`).join(", and ");
+  return places.map((place) => `“${tokens[place]}”, position ${place}`).join(", and ");
 }
 
 function inWords(says) {
@@ -122,13 +122,13 @@ function told(frame, at) {
   lines.push(outcome(frame));
   if (layersOf(frame) === 1) {
     lines.push(
-      `There is no second look: in layer 1 the row of “${due}” holds its token and its places, ` +
+      `There is no second look: in layer 1 the row of “${due}” holds its token and positions, ` +
         `and nothing in it says that the token before it is “${last}”.`,
     );
   }
   if (right > 0 && right < of) {
     lines.push(
-      `That it is right on ${right} is chance: it steps back by a fixed number of places, and ` +
+      `That it is right on ${right} is chance: it steps back by a fixed number of positions, and ` +
         "what followed can stand at any of five.",
     );
   }
@@ -138,17 +138,17 @@ function told(frame, at) {
 function ofLayer1(at) {
   const [query, key, copies] = wiringOf(0, at);
   return `Layer 1: ${pattern(query, key)} It copies ` +
-    `${copies === TOKEN ? "the token" : "the place"} that it finds there.`;
+    `${copies === TOKEN ? "the token" : "the position"} that it finds there.`;
 }
 
 function pattern(query, key) {
   if (isPlace(query) !== isPlace(key)) {
-    return "a token is compared with a place. They have nothing in common, so every score is 0 " +
+    return "a token is compared with a position. They have nothing in common, so every score is 0 " +
       "and each row spreads its weight over all that it may see.";
   }
   if (query === TOKEN) return "each row looks at itself, and at the same token before it.";
-  if (query === PLACE) return "each row finds its own place, and looks at itself.";
-  return "each row looks at the one before it. Nothing stands before place 0, so that row looks " +
+  if (query === PLACE) return "each row finds its own position, and looks at itself.";
+  return "each row looks at the one before it. Nothing is before position 0, so that row looks " +
     "at itself.";
 }
 
@@ -160,12 +160,12 @@ function ofLayer2(frame, at) {
     : `what layer 1 wrote into it (${wrote.at(-1).replace("+", " and ")})`;
   const keys = key === WROTE ? "what layer 1 wrote into each row" : {
     [TOKEN]: "the token of each row",
-    [BEFORE]: "the place before each row",
+    [BEFORE]: "the position before each row",
   }[key];
   const found = seen(frame, 1, tokens.length - 1);
   const kind = (part) => isPlace(part === WROTE ? at.copies_0 : part);
   const why = kind(query) !== kind(key)
-    ? "A token and a place never agree, so it looks"
+    ? "A token and a position never agree, so it looks"
     : found.length > 2
     ? "Several keys agree equally well, so it looks"
     : "It looks";
@@ -177,7 +177,7 @@ function ofLayer2(frame, at) {
 
 function outcome({ tokens, answer: says, due }) {
   const last = tokens.at(-1);
-  if (!says.length) return "What arrives is a place, and a place is no letter to say.";
+  if (!says.length) return "What arrives is a position, and a position is not a letter to say.";
   if (says.length > 1) return `No letter leads: ${listed(says)} have the same share.`;
   if (says[0] === due) return `So it says “${due}”, which followed the first “${last}”.`;
   const itself = says[0] === last ? ", the token that asks" : "";
@@ -274,7 +274,7 @@ function way(frame, width) {
     `${named(seen(frame, layers - 1, last), tokens)}. It says ${inWords(says)}.`;
   return svg(
     { class: "sentence", width: Math.ceil(x(last) + step / 2 + 4), height: ground + 10, label },
-    text("row", left - 8, 14, "place"),
+    text("row", left - 8, 14, "position"),
     text("row", left - 8, y(0), "token"),
     text("row", left - 8, y(0.5) + 2, "layer 1 looks"),
     strands(0, range(tokens.length)),

@@ -20,7 +20,7 @@ EXAMPLE = "cdkxqmbk"  # the sequence that is drawn
 SHARP = 10_000.0  # times the dot product: the best key takes all the weight, equal ones share it
 CLOSE = 1e-6  # shares that differ by less are equal
 
-TOKEN, PLACE, BEFORE = "its token", "its place", "the place before"
+TOKEN, PLACE, BEFORE = "its token", "its position", "the previous position"
 WROTE = "what layer 1 wrote"
 
 Rows = dict[str, Float[Tensor, "batch seq letter_or_place"]]

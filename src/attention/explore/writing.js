@@ -72,7 +72,7 @@ export default explorer({
         `letter ${c + 1}, “${tokens[c]}”, has ${weight}.`;
     }
     if (of === "own") {
-      return `${who}: “${reads[r]}”, place ${r}, gives “${reads[c]}”, place ${c}, ${weight}.`;
+      return `${who}: “${reads[r]}”, position ${r}, gives “${reads[c]}”, position ${c}, ${weight}.`;
     }
     return `${who}: letter ${r + 1}, “${tokens[r]}”, ` +
       `gives letter ${c + 1}, “${tokens[c]}”, ${weight}.`;
