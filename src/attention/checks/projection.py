@@ -21,7 +21,7 @@ def ratio(yours, right, inputs):
 
 def missing_bias(yours, right, inputs):
     missing = (right[0] - yours[0])[0, 0, 0]
-    return f"In every row your first number is too small by {missing:.2f}, which is b[0]."
+    return f"In every row the right first number is yours plus {missing:.2f}, which is b[0]."
 
 
 BANK = Bank.read(__file__, projection, globals())
