@@ -189,7 +189,7 @@ def compressed(
     or not, or with the top_k that were chosen, and the gates' square matrix, which all heads share.
     What chooses, and the two sums that make an entry, are not. Kept are the entries, a window, and
     the tokens of a block that is not full. The path is 1, as for dense attention; it depends on the
-    data with top_k, and a window of fewer than block - 1 tokens has gaps: then it is None.
+    data with top_k, and a window of fewer than block - 2 tokens has gaps: then it is None.
 
     Source:
         DeepSeek-AI 2026 (DeepSeek-V4), §2.3.
@@ -208,7 +208,7 @@ def compressed(
         require_size("top_k", top_k)
     entries = n // block
     seen = entries if top_k is None else min(top_k, entries)
-    path = 1 if top_k is None and window >= block - 1 else None
+    path = 1 if top_k is None and window >= block - 2 else None
     cost = of_pairs(n * (min(window + 1, n) + seen), n, d_model, n_heads, path)
     d_key = d_model // n_heads
     return replace(

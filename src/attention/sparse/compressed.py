@@ -72,7 +72,7 @@ def compressed_attention(
             the left moves the blocks: by a multiple of `block` it changes nothing.
         block: how many tokens an entry stands for. Tokens behind the last full block have none.
         window: how many tokens before it a query sees as they are, besides itself. With fewer than
-            block - 1 a token can have left the window before its block is over, and is then hidden
+            block - 2 a token can have left the window before its block is over, and is then hidden
             from every query until it is.
         selected: (batch, heads, seq, n_selected), the blocks whose entries a query sees, as for
             `selected_attention`; those that are not over at the query are hidden, and one that is

@@ -239,6 +239,16 @@ def test_moba_computes_all_keys_of_its_blocks(block, n_blocks):
     assert measured == 2 * counted.mixing
 
 
+@pytest.mark.parametrize("window", [1, 2, 3])
+def test_the_path_through_entries_is_one_where_no_earlier_token_is_hidden(window):
+    x = torch.randn(3, 1, 1, 12, 2, dtype=torch.double, requires_grad=True)
+    gate = torch.zeros(1, 1, 12, 1, dtype=torch.double)
+    output = compressed_attention(*x, gate, block=4, window=window).sum(dim=(0, 1, 3))
+    heard = [torch.autograd.grad(row, x, retain_graph=True)[0][2].norm(dim=-1) for row in output]
+    whole = (torch.stack(heard)[:, 0, 0] > 0).tril().sum() == 12 * 13 // 2
+    assert (sparse.compressed(12, 2, 1, 4, window).path == 1) == whole
+
+
 @pytest.mark.parametrize("top_k", [None, 3])
 @pytest.mark.parametrize("window", [4, 12])
 def test_compressed_attention_computes_its_entries_and_twice_its_window(window, top_k):
