@@ -103,8 +103,8 @@ export default painting({
       row(
         `The price: both answers right at ${thousands(right)} of ${thousands(of)} verbs`,
         [panel(`of ${of / 2} new sentences with two verbs; dashes: one half`, total)],
-        `Most are longer than yours: you paint their first ${n} positions, and the others stay as ` +
-          `“${at.start_from}” has them.`,
+        `Most are longer than yours: you paint their first ${n} positions, and the others stay ` +
+          `as “${at.start_from}” has them.`,
         true,
       ) +
       row(

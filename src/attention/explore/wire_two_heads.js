@@ -143,8 +143,8 @@ function ofLayer1(at) {
 
 function pattern(query, key) {
   if (isPlace(query) !== isPlace(key)) {
-    return "a token is compared with a position. They have nothing in common, so every score is 0 " +
-      "and each row spreads its weight over all that it may see.";
+    return "a token is compared with a position. They have nothing in common, so every score is " +
+      "0 and each row spreads its weight over all that it may see.";
   }
   if (query === TOKEN) return "each row looks at itself, and at the same token before it.";
   if (query === PLACE) return "each row finds its own position, and looks at itself.";

@@ -99,7 +99,7 @@ def test_the_sentences_to_try_are_hidden_from_another_model_alone():
         ("the cat", 0, "text holds ' ', which is no token; the tokens are a to z and 0 to 5"),
         ("a" * 33, 0, "text must have 1 to 32 symbols, got 33"),
         ("", 0, "text must have 1 to 32 symbols, got 0"),
-        ("abc", 3, "query=3 must be a place of the sequence, 0 to 2; 'abc' has 3 tokens"),
+        ("abc", 3, "query=3 must be a position of the sequence, 0 to 2; 'abc' has 3 tokens"),
     ],
 )
 def test_what_is_no_sequence_is_refused(sequence, query, words):
