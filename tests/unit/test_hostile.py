@@ -37,6 +37,8 @@ TRUE = torch.ones(N, N, dtype=torch.bool)
 
 def test_every_mechanism_is_in_the_table():
     tried = {name.split(",")[0] for name in (*FUNCTIONS, *MODULES)}
+    missing = set(attention.__all__) - tried - OTHERS
+    assert not missing, f"no row in mechanisms.py: {missing}; a mask or helper goes to OTHERS"
     assert tried | OTHERS == set(attention.__all__)
 
 
