@@ -114,7 +114,7 @@ def measured(path: Path) -> dict[str, str]:
 
 
 def main(names: list[str]) -> None:
-    rows = [(path.stem, measured(path)) for path in map(Path, names) or pages()]
+    rows = [(path.stem, measured(path)) for path in [*map(Path, names)] or pages()]
     print(f"{'':34}" + "".join(f"{name:>10}" for name in [*GOALS, "all words"]))
     print(f"{'goal':34}" + "".join(f"{goal:>10}" for goal in GOALS.values()))
     for name, values in rows:

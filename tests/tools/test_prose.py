@@ -2,7 +2,7 @@
 
 import json
 
-from tools.prose import measured, misnamed
+from tools.prose import main, measured, misnamed, pages
 
 PAGE = """# A heading of some 500 words is not read
 
@@ -27,3 +27,9 @@ def test_a_page_is_measured_without_its_code(tmp_path):
         assert (measures["≤6w"], measures["colon"], measures["we"]) == ("33%", "33%", "33%")
         found = [(phrase, word) for phrase, word, _ in misnamed(tmp_path / name)]
         assert found == [("seat", "position"), ("anew", "again")]
+
+
+def test_without_names_every_page_has_a_row(capsys):
+    main([])
+    said = capsys.readouterr().out
+    assert all(path.stem[:33] in said for path in pages())
