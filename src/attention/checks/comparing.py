@@ -37,8 +37,11 @@ def difference(parts: dict[str, str], yours: tuple, right: tuple, *, rule: bool 
         )
     kinds = [str(tensor.dtype).removeprefix("torch.") for tensor in (mine, due)]
     if kinds[0] != kinds[1] and kinds != ["float64", "float32"]:
-        way_out = " True where a query may attend, False where not." if kinds[1] == "bool" else ""
-        return f"the dtype of your {name} is {kinds[0]}, expected is {kinds[1]}.{way_out}"
+        wrong = f"the dtype of your {name} is {kinds[0]}, expected is {kinds[1]}."
+        if kinds[1] != "bool":
+            return wrong
+        holds = "a query may attend" if name == "mask" else "it holds"
+        return f"{wrong} True where {holds}, False where not."
     if not due.ndim:
         numbers = in_digits(mine.item(), due.item())
         return f"your {name} is {numbers[0]}, expected is {numbers[1]}."

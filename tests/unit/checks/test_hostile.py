@@ -24,6 +24,7 @@ from attention.checks import (
     check_multi_head_attention,
     check_padding_mask,
     check_projection,
+    check_receptive_field,
     check_rotary_attention,
     check_scaled_dot_product_attention,
     check_split_heads,
@@ -113,6 +114,8 @@ def test_a_mask_of_integers():
     text = message(check_causal_mask(lambda *sizes: attention.causal_mask(*sizes).int()))
     assert "the dtype of your mask is int32, expected is bool." in text
     assert "True where a query may attend" in text
+    text = message(check_receptive_field(lambda *inputs: written.receptive_field(*inputs).int()))
+    assert "dtype of your heard is int32, expected is bool. True where it holds" in text
 
 
 def helper(x):
