@@ -83,7 +83,7 @@ __all__ = sorted(
 
 
 def __getattr__(name: str) -> Any:
-    """Import the running example when it is asked for: the trained model comes with it."""
+    """Import the running example only when it is asked for: it brings the trained model with it."""
     if name in EXAMPLE:
         from attention import example
 

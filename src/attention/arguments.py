@@ -1,8 +1,8 @@
-"""Argument checks: each error names the argument, what came, what was expected, and the way out.
+"""Argument checks: each error names the argument, what was passed, what was expected, and the fix.
 
 A public function or module checks its arguments once. What it calls inside trusts them.
 
-Every check reads types and shapes, never a tensor's values: it costs microseconds, does not wait
+Every check reads types and shapes, never a tensor's values, so it costs microseconds, does not wait
 for an accelerator and leaves `torch.compile` its whole graph.
 """
 
@@ -24,7 +24,7 @@ def require_size(name: str, size: int, *, least: int = 1) -> None:
 
 
 def require_index(name: str, index: int) -> int:
-    """Require an int, of Python's, torch's or another library's; return it as Python's."""
+    """Require an int of Python, PyTorch or another library, and return it as Python's."""
     try:
         if isinstance(index, bool):
             raise TypeError
@@ -52,7 +52,7 @@ def require_n_heads(d_model: int, n_heads: int) -> None:
 
 
 def letters_of_bias(bias: bool | str) -> str:
-    """The letters of the projections that add a bias: of all, of none, or those that are named."""
+    """The letters of the projections that add a bias: of all, of none, or of those named."""
     if isinstance(bias, str) and set(bias) <= set("qkvo"):
         return bias
     if not isinstance(bias, bool):
@@ -96,7 +96,7 @@ def require_module(name: str, module: nn.Module | None, kind: type[nn.Module] = 
 
 
 def require_function(name: str, function: object, what: str) -> None:
-    """Require what can be called; `what` says of what it is a function, with an example."""
+    """Require something callable; `what` says what it is a function of, with an example."""
     if not callable(function):
         raise TypeError(f"{name} must be a function {what}, got {function!r}")
 
@@ -167,7 +167,7 @@ def require_vector(name: str, x: Tensor, axis: str) -> None:
 
 
 def require_shape(name: str, x: Tensor, shape: tuple[int, ...], axes: str) -> None:
-    """Require exactly this shape: a size of 1 would broadcast, and give every head the same."""
+    """Require exactly this shape: a size of 1 would broadcast the same numbers to every head."""
     if x.shape != shape:
         raise ValueError(
             f"{name} must have shape ({axes.replace(' ', ', ')}) = {tuple(shape)}, "
@@ -212,10 +212,10 @@ def require_dtype_of(module: nn.Module, **inputs: Tensor) -> None:
 def require_mask(mask: Tensor, scores: tuple[int, ...], name: str = "mask") -> None:
     """Require a boolean mask that broadcasts to the shape of the scores.
 
-    A mask has the two axes (query, key), or as many as the scores. Three axes against four are
-    refused: (batch, query, key) would broadcast with its batch in the place of heads, and where
-    both have the same size nobody would notice. So is one axis, which may be meant for queries or
-    for keys.
+    A mask has the two axes (query, key), or the same number of axes as the scores. Three axes
+    against four are refused, because (batch, query, key) would broadcast with its batch axis taken
+    for heads, and nobody would notice where both have the same size. A single axis is refused too,
+    because it may be meant for queries or for keys.
     """
     if not isinstance(mask, Tensor):
         raise TypeError(f"{name} must be a boolean tensor or None, got {type(mask).__name__}")
@@ -250,7 +250,7 @@ def require_mask(mask: Tensor, scores: tuple[int, ...], name: str = "mask") -> N
 
 
 def require_padding_mask(mask: Tensor, scores: tuple[int, ...], mechanism: str) -> None:
-    """Require a mask that is the same for all queries; `mechanism` needs one."""
+    """Require a mask that is the same for all queries, as `mechanism` needs it."""
     require_mask(mask, scores)
     if mask.shape[-2] != 1:
         raise ValueError(
@@ -264,7 +264,7 @@ def require_sequences(
 ) -> None:
     """Require what a multi-head module takes: three (batch, seq, d_model), and a mask that fits.
 
-    The mask has a column for each of the keys that a cache has `kept`, too.
+    The mask also has a column for each of the keys that a cache has `kept`.
     """
     require_vectors("query", query, "batch query d_model", last=module.d_model)
     require_vectors("key", key, "batch key d_model", last=module.d_model)

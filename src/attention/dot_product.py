@@ -40,8 +40,8 @@ def scaled_dot_product_attention(
         mask: boolean, True = may attend; (query, key), or one axis for each axis of the weights,
             with size 1 to reuse the mask along it. A query that may attend to nothing gets weights
             0, output 0 and finite gradients.
-        dropout: the probability that a weight is dropped. Any value above 0 acts, so pass 0 outside
-            training. The weights are returned after dropout: a row need not sum to 1.
+        dropout: the probability that a weight is dropped. Any value above 0 takes effect, so pass 0
+            outside training. The weights are returned after dropout, so a row need not sum to 1.
         scale: the factor on the dot products; 1/√d_key unless given.
 
     Returns:
@@ -52,11 +52,11 @@ def scaled_dot_product_attention(
         TypeError: a tensor holds integers, or the mask is not boolean.
 
     Cost:
-        O(query · key · (d_key + d_value)) time and O(query · key) memory. Scores, masked scores and
-        weights are tensors of their own here, so that each line says one thing. torch's own module
-        adds the mask as it multiplies, and writes the weights over the scores where no gradient is
-        asked for: under a mask it takes two thirds of the time, and less where thousands of keys
-        make fresh memory dear.
+        O(query · key · (d_key + d_value)) time and O(query · key) memory. Here scores, masked
+        scores and weights are separate tensors, so that each line says one thing. PyTorch's own
+        module adds the mask as it multiplies, and writes the weights over the scores where no
+        gradient is asked for. Under a mask it takes two thirds of the time, and less where
+        thousands of keys make new memory expensive.
 
     Source:
         Vaswani et al. 2017, §3.2.1, equation 1.
@@ -87,7 +87,7 @@ def attend(
     scale: float | None = None,
 ) -> tuple[Float[Tensor, "*batch query d_value"], Float[Tensor, "*batch query key"]]:
     """`scaled_dot_product_attention` without its argument checks, and with a bias on the scores."""
-    if bias is not None:  # a query from which its bias hides every key sees nothing, as by a mask
+    if bias is not None:  # a query whose bias hides every key sees nothing, as with a mask
         nothing = bias.amax(dim=-1, keepdim=True) == -torch.inf
         if not can_be_read(nothing) or nothing.any():
             mask = ~nothing if mask is None else mask & ~nothing
@@ -105,9 +105,9 @@ def scaled_scores(
     bias: Float[Tensor, "heads query key"] | None = None,
     scale: float | None = None,
 ) -> Float[Tensor, "*batch query key"]:
-    """query · keyᵀ / √d_key, and the bias: what softmax gets, before the mask.
+    """query · keyᵀ / √d_key, plus the bias: what softmax gets, before the mask.
 
-    For float16, which ends at 65,504, they are float32, as inside a fused kernel.
+    For float16, whose range ends at 65,504, the scores are float32, as inside a fused kernel.
     """
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     # Scaling the queries scales every score, by d_key products per query instead of one per key.
@@ -125,7 +125,7 @@ def masked_softmax(
     """softmax over the keys that the mask allows; 0 for all others."""
     if mask is None:
         return scores.softmax(dim=-1)
-    # The lowest number, not -inf: softmax turns a row of -inf into NaN, in its gradient too.
+    # The lowest number, not -inf: softmax turns a row of -inf, and its gradient, into NaN.
     lowest = torch.finfo(scores.dtype).min
     weights = scores.masked_fill(~mask, lowest).softmax(dim=-1)
     # A row with nothing to attend to is uniform now. Only such rows change here.
@@ -158,7 +158,7 @@ def attend_in_groups(
         return attend(query, key, value, mask, bias=bias, dropout=dropout)
     extra = mask is not None or bias is not None
     if causal and n_queries == n_keys and not (extra or need_weights):
-        # Each query head stands for itself here: torch can skip what lies in its future.
+        # Here each query head stays separate, so that torch can skip what lies in the future.
         return F.scaled_dot_product_attention(
             query, key, value, dropout_p=dropout, is_causal=True, enable_gqa=True
         ), None
@@ -195,20 +195,21 @@ def in_groups(
 class DotProduct(nn.Module):
     """Scaled dot-product attention as a module: what attends in `MultiHeadAttention`.
 
-    Every module that attends is called as this one is, and stands in its place: it gets q, k and v
+    Every other module that attends is called in the same way and can replace it: it gets q, k and v
     after the split, and returns each head's result and the weights, or None where it makes none.
-    `Mechanism` makes one of a function, `HeadGate` surrounds one.
+    `Mechanism` turns a function into such a module, and `HeadGate` wraps one.
 
     Args:
         dropout: the probability that an attention weight is dropped, in training only.
         transform: a module that maps q and k to two tensors of their shapes before they meet, such
-            as `Rotary` or `QKNorm`. Beside a cache that holds keys it is also given `first`, the
-            position of the first of these keys: each is transformed once, before it is kept.
-        bias: a module that maps n_queries and n_keys to numbers (heads, query, key), added to the
-            scaled scores before mask and softmax, such as `LinearBias`. Without weights it still
-            costs a matrix of query × key numbers per head, unless the bias depends on the distance
-            alone, says so by a method `by_distance` as `LinearBias` has it, and no mask stands
-            beside it.
+            as `Rotary` or `QKNorm`. With a cache that already holds keys it is also given `first`,
+            the position of the first new key, since each key is transformed once, before it is
+            kept.
+        bias: a module that maps n_queries and n_keys to numbers (heads, query, key), which are
+            added to the scaled scores before mask and softmax, such as `LinearBias`. Without
+            weights it still costs a matrix of query × key numbers per head, unless no mask is given
+            and the bias depends on the distance alone and says so by a method `by_distance`, as
+            `LinearBias` does.
 
     Source:
         Vaswani et al. 2017, §3.2.1, equation 1.
@@ -253,20 +254,21 @@ class DotProduct(nn.Module):
 
         Args:
             q: (batch, heads, query, d_key).
-            k: (batch, kv_heads, key, d_key); heads / kv_heads consecutive query heads share each.
+            k: (batch, kv_heads, key, d_key); each of these heads is shared by heads / kv_heads
+                consecutive query heads.
             v: (batch, kv_heads, key, d_value).
             mask: as for `scaled_dot_product_attention`.
-            causal: as for `fused_attention`, besides a mask.
+            causal: as for `fused_attention`, in addition to a mask.
             cache: takes k and v, and the queries attend to all that it holds. k is transformed
-                before, once.
-            need_weights: False returns None for the weights, and computes as `fused_attention`.
+                once, before it is stored.
+            need_weights: False returns None for the weights and computes as `fused_attention` does.
 
         Returns:
             output (batch, heads, query, d_value) and weights (batch, heads, query, key).
 
         Raises:
-            ValueError: the bias has another shape than (heads, query, key); or there is a bias
-                beside a `RollingCache`.
+            ValueError: the bias does not have the shape (heads, query, key), or there is a bias and
+                the cache is a `RollingCache`.
         """
         if self.bias is not None and isinstance(cache, RollingCache):
             raise ValueError(
@@ -281,7 +283,7 @@ class DotProduct(nn.Module):
         kept = 0 if cache is None else cache.length
         n_queries, n_keys = q.shape[-2], kept + k.shape[-2]
         by_distance = getattr(self.bias, "by_distance", None)
-        if torch.compiler.is_compiling():  # a compiler knows no windows of an open length
+        if torch.compiler.is_compiling():  # a compiler cannot make windows of an open length
             by_distance = None
         if not need_weights and by_distance and mask is None and n_queries <= n_keys:
             bias = by_distance(n_queries, n_keys)
@@ -306,7 +308,7 @@ class DotProduct(nn.Module):
     def keep(
         self, q: Tensor, k: Tensor, v: Tensor, cache: KeyValueCache | RollingCache | None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Transform q and k, and put k and v behind what the cache holds."""
+        """Transform q and k, and append k and v to what the cache holds."""
         if cache is None:
             return *transformed(self.transform, q, k), v
         options = {"first": cache.length} if cache.length else {}
@@ -331,7 +333,7 @@ class DotProduct(nn.Module):
 def transformed(
     transform: nn.Module | None, q: Tensor, k: Tensor, **position: int
 ) -> tuple[Tensor, Tensor]:
-    """What a transform makes of q and k: one for each, or a head would stand for all."""
+    """Transform q and k, and check their shapes, since a single head would broadcast to all."""
     if transform is None:
         return q, k
     turned_q, turned_k = transform(q, k, **position)
@@ -341,7 +343,7 @@ def transformed(
 
 
 def require_plain(attend: nn.Module) -> None:
-    """Require a `DotProduct` that neither transforms nor biases: all that a copy can carry over."""
+    """Require a `DotProduct` without transform or bias, which is all that a copy can carry over."""
     if type(attend) is not DotProduct:
         raise ValueError(
             f"module attends by {type(attend).__name__}, which does not exist here; set "

@@ -15,8 +15,8 @@ class TokenEmbedding(nn.Module):
 
     The table is drawn from N(0, 1/d_model), so that the output has variance 1. That is about the
     size of the positional encoding that is added next. The row of `pad_id` is zero and stays zero,
-    since reading it gives it no gradient. A layer that shares the table, such as a tied head, gives
-    it one: there the row moves.
+    since looking it up gives it no gradient. A layer that shares the table, such as a tied head,
+    does give it a gradient, and there the row moves.
 
     Parameter by name: `table.weight` (vocab_size, d_model).
 
@@ -86,8 +86,8 @@ class SinusoidalPositionalEncoding(nn.Module):
     odd d_model ends with a sine that has no cosine. Dropout is applied to the sum.
 
     `table` (max_length, d_model) holds the rows. They are computed, not learned, and the state_dict
-    leaves them out. A module made on the meta device computes them again as `to_empty` moves it;
-    after load_state_dict(…, assign=True) call this module's `to_empty`.
+    leaves them out. A module made on the meta device computes them again when `to_empty` moves it;
+    after load_state_dict(…, assign=True), call this module's `to_empty`.
 
     Args:
         d_model: the width of a token's vector.
@@ -117,9 +117,9 @@ class SinusoidalPositionalEncoding(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> nn.Module:
-        """Move the module, as torch does; off the meta device the rows are computed again.
+        """Move the module, as torch does; when it leaves the meta device, compute the rows again.
 
-        Module.to_empty leaves them uninitialised, and no state_dict has them to fill them with.
+        Module.to_empty leaves them uninitialised, and no state_dict holds values to fill them with.
         """
         was_meta = self.table.is_meta
         super()._apply(fn, recurse)

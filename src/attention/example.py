@@ -10,7 +10,8 @@ from attention.multihead import MultiHeadAttention
 from attention.text import Vocabulary
 from attention.trained.who_and_whom import VOCABULARY, load
 
-# "the" and "cat" come twice in the first: the same word, two positions. The third gets two <pad>.
+# "the" and "cat" occur twice in the first: the same word at two positions. The third gets two
+# <pad>.
 SENTENCES = ("the cat saw the other cat", "a dog chased the red ball", "birds sing at dawn")
 
 
@@ -35,9 +36,9 @@ class RunningExample(NamedTuple):
 def running_example(
     d_model: int = 8, n_heads: int = 2, sentences: Sequence[str] = SENTENCES
 ) -> RunningExample:
-    """Make a batch of sentences, their X, and the attention that was trained on it.
+    """Make a batch of sentences, their X, and the attention of the trained model that embeds them.
 
-    X = embedding · √d_model + positional encoding. Nothing in it asks for gradients.
+    X = embedding · √d_model + positional encoding. Nothing that is returned asks for gradients.
 
     Args:
         d_model: the width of a token's vector.

@@ -18,12 +18,13 @@ def fused_attention(
     dropout: float = 0.0,
     causal: bool = False,
 ) -> Float[Tensor, "batch heads query d_value"]:
-    """The same output through torch's fused kernel, which takes the keys block by block.
+    """Scaled dot-product attention by torch's fused kernel, which takes the keys block by block.
 
-    No tensor of query × key numbers is made, with two exceptions, both torch's. It turns a boolean
-    mask into numbers of the mask's own shape: little for a padding mask, one matrix for all heads
-    for a causal one. And on a CPU it has no fused kernel with dropout: there it makes the scores.
-    Gradients of gradients are torch's too: its fused kernels have none.
+    No tensor of query × key numbers is made, with two exceptions, both due to PyTorch. It turns a
+    boolean mask into numbers of the mask's own shape, which are few for a padding mask, and one
+    matrix for all heads for a causal one. And on a CPU it has no fused kernel with dropout, so
+    there it makes the scores. Gradients of gradients depend on PyTorch too: its fused kernels have
+    none.
 
     Args:
         query: (batch, heads, query, d_key).
@@ -31,9 +32,10 @@ def fused_attention(
         value: (batch, heads, key, d_value).
         mask: as for `scaled_dot_product_attention`.
         dropout: as for `scaled_dot_product_attention`.
-        causal: hides the future, as `causal_mask` does. Between as many queries as keys, and
-            without a mask beside it, the kernel skips the blocks that lie in the future: half of
-            the work. Under mask=causal_mask(n) it computes them, and needs the mask's numbers.
+        causal: hides the future, as `causal_mask` does. If there are as many queries as keys and no
+            mask is given as well, the kernel skips the blocks that lie in the future, which saves
+            half of the work. Under mask=causal_mask(n) it computes them, and needs the mask's
+            numbers.
 
     Returns:
         The output, (batch, heads, query, d_value).
@@ -69,12 +71,12 @@ def attend_fused(
 ) -> Float[Tensor, "batch heads query d_value"]:
     """`fused_attention` without its argument checks, and with a bias on the scores.
 
-    The bias is a matrix of query × key numbers for each head, and with a mask of its own for each
-    sentence one for each sentence too.
+    The bias is a matrix of query × key numbers for each head. If each sentence has a mask of its
+    own, there is such a matrix for each head of each sentence.
     """
     if bias is not None:
         bias = bias[None].to(query.dtype)  # torch's kernel on a CPU asks for four axes
-    # torch's is_causal aligns the first query with the first key.
+    # PyTorch's is_causal aligns the first query with the first key.
     extra = mask is not None or bias is not None
     if causal and (extra or query.shape[-2] != key.shape[-2]):
         mask, causal = with_causal(mask, query, key), False
@@ -101,15 +103,15 @@ def attend_by_distance(
     dropout: float,
     causal: bool,
 ) -> Float[Tensor, "batch heads query d_value"]:
-    """`attend_in_groups` with a bias for each distance, and no matrix of it.
+    """`attend_in_groups` with a bias for each distance, of which no matrix is made.
 
-    bias: as `LinearBias.by_distance` gives it; at most as many queries as keys.
+    bias: as `LinearBias.by_distance` gives it. There are at most as many queries as keys.
     """
     n_keys = key.shape[-2]
     if causal:
         future = torch.arange(bias.shape[-1], device=bias.device) >= n_keys
         bias = bias.masked_fill(future, -torch.inf)
-    # Each row holds the numbers of the row below it, one number on: all rows are windows of one
+    # Each row holds the numbers of the row below it, shifted by one, so all rows are windows of one
     # vector, which the kernel reads in place. A view can go through a vector in its own direction
     # only, so the last query comes first.
     rows = bias.to(query.dtype).unfold(-1, n_keys, 1)[None]  # (1, heads, query, key)

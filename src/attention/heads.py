@@ -82,6 +82,6 @@ def merge(x: Float[Tensor, "batch heads seq d_key"]) -> Float[Tensor, "batch seq
 def for_each_head(
     x: Float[Tensor, "batch kv_heads key d_key"], n_heads: int
 ) -> Float[Tensor, "batch {n_heads} key d_key"]:
-    """The keys or values of every head of queries: x itself, or each KV head for all its group."""
+    """The keys or values for every query head: x itself, or each KV head repeated for its group."""
     group = n_heads // x.shape[1]
     return x if group == 1 else x.repeat_interleave(group, dim=1)

@@ -13,7 +13,7 @@ from attention.arguments import require_size, require_token_ids
 def padding_mask(token_ids: Int[Tensor, "batch key"], pad_id: int) -> Bool[Tensor, "batch 1 1 key"]:
     """True where the key is a token, False where it is padding; the same for every query and head.
 
-    Padding queries are not masked: nothing reads their outputs.
+    Padding queries are not masked, because nothing reads their outputs.
 
     Args:
         token_ids: (batch, key).
@@ -36,9 +36,9 @@ def causal_mask(
 ) -> Bool[Tensor, "query key"]:
     """True where the key is not in the query's future. The last query is aligned with the last key.
 
-    Query i may attend to key j if j <= i + n_keys - n_queries. torch's `is_causal=True` aligns the
-    first query with the first key. That is the same where n_queries = n_keys, and wrong with cached
-    keys.
+    Query i may attend to key j if j <= i + n_keys - n_queries. PyTorch's `is_causal=True` aligns
+    the first query with the first key. That is the same where n_queries = n_keys, and wrong with
+    cached keys.
 
     Args:
         n_queries: how many queries.
@@ -74,12 +74,12 @@ def past_keys(
 def with_causal(
     mask: Bool[Tensor, "..."] | None, query: Tensor, key: Tensor
 ) -> Bool[Tensor, "... query key"]:
-    """The causal mask of these queries and keys, and what `mask` hides besides."""
+    """The causal mask of these queries and keys, which also hides what `mask` hides."""
     past = past_keys(query.shape[-2], key.shape[-2], query.device)
     return past if mask is None else past & mask
 
 
 def kept_keys(key: Tensor, mask: Tensor | None) -> Tensor:
-    """Return which keys are no padding, (…, key, 1): one boolean for each row of key."""
+    """Return which keys are not padding, (…, key, 1): one boolean for each row of key."""
     kept = torch.ones(1, 1, 1, key.shape[-2], dtype=torch.bool, device=key.device)
     return (kept if mask is None else kept & mask).transpose(-2, -1)

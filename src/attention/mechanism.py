@@ -1,6 +1,6 @@
 """Other ways to attend: any function of q, k, v and mask, and a gate around each head.
 
-`MultiHeadAttention` projects, splits, lets its `attend` attend, merges and projects. What attends
+`MultiHeadAttention` projects, splits, calls its `attend`, merges and projects again. What attends
 is a module with the contract of `DotProduct.forward`: it gets q, k and v after the split, a mask,
 and whether the future is to be hidden; it returns each head's result, and the weights or None.
 """
@@ -20,13 +20,13 @@ from attention.heads import for_each_head
 class Mechanism(nn.Module):
     """A function of q, k, v and mask instead of scaled dot-product attention.
 
-    It makes no weights.
+    No attention weights are made.
 
     Args:
         function: maps q, k, v (batch, heads, query or key, d_key) and a mask or None to each head's
             result (batch, heads, query, d_key), as the functions of this package do.
-        hides_future: whether the function hides the future by itself, such as
-            `partial(linear_attention, causal=True)`. Where it does not, causal=True is refused.
+        hides_future: whether the function hides the future by itself, as
+            `partial(linear_attention, causal=True)` does. If it does not, causal=True is refused.
         transform: as for `DotProduct`.
 
     Example:
@@ -69,11 +69,11 @@ class Mechanism(nn.Module):
 
         Args:
             q: (batch, heads, query, d_key).
-            k: (batch, kv_heads, key, d_key); the function gets a copy for each head of queries.
+            k: (batch, kv_heads, key, d_key); the function gets a copy for each query head.
             v: (batch, kv_heads, key, d_value).
             mask: as in `DotProduct.forward`, where the function takes such masks.
             causal: whether the future must be hidden.
-            need_weights: changes nothing: no weights are made.
+            need_weights: changes nothing, because no weights are made.
 
         Raises:
             ValueError: causal=True, for a function that does not hide the future.
@@ -97,10 +97,10 @@ class Mechanism(nn.Module):
 class HeadGate(nn.Module):
     """A factor on each head's result, around any module that attends; 0 switches a head off.
 
-    The weights that a head returns stay. The gradient of the gate says how much the loss depends on
-    each head.
+    The weights that a head returns stay as they are. The gradient of the gate says how much the
+    loss depends on each head.
 
-    Buffer by name: `gate` (heads). No state_dict holds it: give another one after `to_empty`.
+    Buffer by name: `gate` (heads). No state_dict holds it, so give another one after `to_empty`.
 
     Args:
         attend: what attends.
@@ -152,7 +152,7 @@ class HeadGate(nn.Module):
             need_weights: as for `attend`.
 
         Raises:
-            ValueError: the gate has not one number for each head; or `attend` takes no cache.
+            ValueError: the gate does not have one number for each head, or `attend` takes no cache.
         """
         require_shape("gate", self.gate, (q.shape[1],), "heads")
         options = {"causal": causal, "need_weights": need_weights}

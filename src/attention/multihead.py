@@ -1,4 +1,4 @@
-"""Multi-head attention: four projections around what attends (chapters 2 and 7)."""
+"""Multi-head attention: four projections around a module that attends (chapters 2 and 7)."""
 
 from typing import Any
 
@@ -30,17 +30,17 @@ class MultiHeadAttention(nn.Module):
 
     Args:
         d_model: the width of a token's vector, in and out.
-        n_heads: how many heads of queries; without d_key it must divide d_model.
+        n_heads: how many query heads; unless d_key is given, it must divide d_model.
         n_kv_heads: how many heads of keys and values, each shared by n_heads / n_kv_heads
-            consecutive heads of queries: grouped-query attention, with 1 multi-query attention. As
-            many as n_heads unless given.
+            consecutive query heads. This is grouped-query attention, and with 1 it is multi-query
+            attention. The same as n_heads unless given.
         d_key: the width of a head; d_model / n_heads unless given.
         dropout: the probability that `DotProduct` drops an attention weight, in training only.
         bias: whether the projections add a bias, or the letters of those that do: "qkv" in Qwen2.
-        attend: what each head does with its q, k and v: a `DotProduct` unless given, with rotary
-            positions or a bias for example; a `Mechanism`, a `Performer`, a `HeadGate` around any
-            of them, or a module of your own that is called as `DotProduct` is. It can be assigned
-            later, in a layer of a transformer as well: `layer.self_attention.attend = …`.
+        attend: what each head does with its q, k and v; a `DotProduct` unless given. It may be a
+            `DotProduct` with rotary positions or a bias, a `Mechanism`, a `Performer`, a `HeadGate`
+            around any of them, or a module of your own that is called as `DotProduct` is. It can be
+            assigned later, in a layer of a transformer as well: `layer.self_attention.attend = …`.
 
     Source:
         Vaswani et al. 2017, §3.2.2; Ainslie et al. 2023, §2.2, and Shazeer 2019 for n_kv_heads.
@@ -106,25 +106,26 @@ class MultiHeadAttention(nn.Module):
             mask: boolean, True = may attend; (query, key), or four axes that broadcast to (batch,
                 heads, query, key). A query that may attend to nothing gets weights 0, its heads
                 return 0, and its output is the bias of w_o.
-            causal: hides the future, as mask=causal_mask(n) does, and besides a mask. Without
-                weights it is faster than the mask: see `fused_attention`.
+            causal: hides the future, as mask=causal_mask(n) does, in addition to what a mask hides.
+                Without weights it is faster than the mask: see `fused_attention`.
             cache: takes the keys and values of these tokens, which then attend to all that it
-                holds. The axis `key` of the weights and of the mask counts all of them. Pass
-                causal=True with several tokens; one alone has no future to hide. A `RollingCache`
-                keeps the last tokens and the first, and takes no mask.
+                holds. The axis `key` of the weights and of the mask counts all the keys held. Pass
+                causal=True with several tokens; a single one has no future to hide. A
+                `RollingCache` keeps the last tokens and the first, and takes no mask.
             need_weights: False returns None for the weights and computes the output as
-                `fused_attention` does, faster and without a query × key matrix. True computes it
-                as `scaled_dot_product_attention` does, which says what that costs.
+                `fused_attention` does, faster and without a query × key matrix. True computes it as
+                `scaled_dot_product_attention` does, at the cost that is stated there.
 
         Returns:
             output (batch, query, d_model) and weights (batch, heads, query, key), None where
             `attend` makes none.
 
         Raises:
-            ValueError: the shapes do not fit, that of what attend returns included; causal=True is
-                asked of a mechanism that cannot hide the future; a cache in cross-attention, for a
-                mechanism that keeps nothing, or a mask beside a `RollingCache`; and as
-                `KeyValueCache.append`. A call that is refused leaves the cache as it was.
+            ValueError: the shapes do not fit, including the shape of what attend returns;
+                causal=True is asked of a mechanism that cannot hide the future; a cache is given in
+                cross-attention or to a mechanism that keeps nothing; a mask is given with a
+                `RollingCache`; and as `KeyValueCache.append` does. A call that is refused leaves
+                the cache as it was.
             TypeError: a tensor holds integers, or the mask is not boolean.
         """
         kept = 0
@@ -151,7 +152,7 @@ class MultiHeadAttention(nn.Module):
         Under autocast it has the dtype that autocast gives to the keys and values.
 
         Raises:
-            ValueError: what attends takes no cache.
+            ValueError: the module that attends takes no cache.
         """
         require_keeps(self.attend)
         w, sizes = self.w_k.weight, (batch, self.n_kv_heads, max_length, self.d_key)
@@ -184,7 +185,7 @@ class MultiHeadAttention(nn.Module):
         ours = cls(module.embed_dim, module.num_heads, dropout=module.dropout, bias=bias)
         ours.to(module.in_proj_weight).train(module.training)
         with torch.no_grad():
-            # torch stacks the three projections into one matrix of 3 · d_model rows.
+            # PyTorch stacks the three projections into one matrix of 3 · d_model rows.
             for i, w in enumerate((ours.w_q, ours.w_k, ours.w_v)):
                 rows = slice(i * ours.d_model, (i + 1) * ours.d_model)
                 w.weight.copy_(module.in_proj_weight[rows])
@@ -194,7 +195,7 @@ class MultiHeadAttention(nn.Module):
         return ours
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Refuse what is no module for `attend`."""
+        """Refuse to assign anything but a module to `attend`."""
         if name == "attend" and not isinstance(value, nn.Module):
             raise TypeError(
                 f"attend must be a module, got {type(value).__name__}; Mechanism(function) makes "

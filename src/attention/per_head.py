@@ -32,8 +32,8 @@ class Head(nn.Module):
 class PerHeadAttention(nn.Module):
     """Multi-head attention as the paper's formula reads: Concat(head_1, …, head_h) · W_o.
 
-    The same numbers as `MultiHeadAttention`, slower and without dropout. Head h holds the rows
-    h·d_key to (h+1)·d_key - 1 of that module's `w_q`, `w_k` and `w_v`.
+    It computes the same numbers as `MultiHeadAttention`, but more slowly and without dropout. Head
+    h holds the rows h·d_key to (h+1)·d_key - 1 of that module's `w_q`, `w_k` and `w_v`.
 
     Parameters: `heads.0.w_q`, `heads.0.w_k`, `heads.0.w_v`, then `heads.1.w_q` and so on,
     each with `.weight` (d_key, d_model) and `.bias` (d_key); `w_o.weight` (d_model, d_model) and
@@ -98,7 +98,7 @@ class PerHeadAttention(nn.Module):
 
         Raises:
             ValueError: the module does not attend by a plain `DotProduct`, has fewer KV heads or
-                another d_key, or drops weights, which this one cannot.
+                another d_key, or drops weights, which this one cannot do.
         """
         require_module("module", module, MultiHeadAttention)
         require_plain(module.attend)

@@ -21,8 +21,9 @@ LINES = tuple(zip(TOKENS, ("-", "--", ":", "-.", "-", "--"), strict=True))
 class Picture:
     """A figure with words for those who cannot see it, and the numbers that it shows.
 
-    Displays as a PNG with a transparent background. The output's metadata carries ``alt`` and
-    ``values``, so that a stored picture can be compared with a fresh one number by number.
+    It is displayed as a PNG with a transparent background. The output's metadata carries
+    ``alt`` and ``values``, so that a stored picture can be compared with a fresh one number by
+    number.
 
     Args:
         figure: the matplotlib figure.
@@ -41,7 +42,7 @@ class Picture:
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
         drawn, png = io.BytesIO(), io.BytesIO()
         self.figure.savefig(drawn, dpi=110, transparent=True, bbox_inches="tight")
-        # A quarter of the bytes.
+        # This takes a quarter of the bytes.
         in_few_colours(Image.open(drawn)).save(png, "PNG", optimize=True)
         values = {
             # + 0.0 turns -0.0 into 0.0
@@ -53,10 +54,10 @@ class Picture:
 
 
 def in_few_colours(picture: Image.Image) -> Image.Image:
-    """Paint an RGBA picture in its commonest colours, and the others in the nearest of these.
+    """Paint an RGBA picture in its commonest colours, each other colour as the nearest of them.
 
-    Cells keep their shades, since they are large. Pillow's own quantising leaves eight opacities:
-    a weight of 0.15 looked like one of 0.01.
+    Cells keep their shades, since they are large. Pillow's own quantising leaves eight opacities,
+    so that a weight of 0.15 looked like one of 0.01.
     """
     pixels = torch.frombuffer(bytearray(picture.tobytes()), dtype=torch.uint8).view(-1, 4)
     colours, which, counts = pixels.unique(dim=0, return_inverse=True, return_counts=True)
@@ -87,10 +88,10 @@ def plot_matrices(
         alt: what the picture shows, for those who cannot see it.
         signed: True for numbers of either sign (a colour for each sign), False for weights
             between 0 and 1.
-        per_line: how many matrices stand beside each other.
-        origins: by title, the number of the token that each entry comes from: it gives the cell its
-            colour and its digit, instead of the entry.
-        numbers: False draws smaller cells without their numbers, for matrices with many.
+        per_line: how many matrices are drawn side by side.
+        origins: by title, the number of the token that each entry comes from, which gives the cell
+            its colour and its digit instead of the entry.
+        numbers: False draws smaller cells without their numbers, for matrices with many entries.
 
     Returns:
         The picture; it keeps the matrices as ``values``.
@@ -105,7 +106,7 @@ def plot_matrices(
     wide, high = (0.44, 0.36) if numbers else (0.22, 0.22)
     width = across * (wide * widest + 0.9)
     figure = Figure(figsize=(width, down * (high * tallest + 0.75)))
-    # A phone shows every picture in 3.4 inches, a wide one in small letters.
+    # A phone shows every picture 3.4 inches wide, so a wide one appears in small letters.
     size = 8 * min(1.6, max(1.0, width / 5)) if not numbers else 8
     panels = figure.subplots(down, across, squeeze=False).flatten()
     for spare in panels[len(shapes) :]:
@@ -145,7 +146,7 @@ def plot_heads(
 
     Args:
         tokens: the words, seq of them.
-        verb: the place of the verb.
+        verb: the position of the verb.
         weights: (heads, query, key), the attention weights of the sentence.
         alt: what the picture shows, for those who cannot see it.
 
@@ -170,7 +171,7 @@ def plot_heads(
             y = (0.3 + 0.3 * reach + (0.4 + 0.08 * reach) * head) * angle.sin()
             panel.plot(x, y, dash, color=colour, linewidth=1 + 4 * weight)
             at, align = (x[20], y[20] + 0.1), "center"
-            # Longer arcs end at the verb too, and would cross what stands over a short one.
+            # Longer arcs end at the verb too, and would cross a label above a short one.
             side = 1 if key > verb else -1
             further = [k for k in looked_at if (k - key) * side > 0]
             if abs(key - verb) == 1 and further:
@@ -191,15 +192,15 @@ def plot_curves(
     shaded: int = 0,
     alt: str,
 ) -> Picture:
-    """Draw numbers over the steps of training, or along something else, a line for each of them.
+    """Draw numbers over the steps of training, or along something else, one line for each curve.
 
     Args:
         curves: (points,) tensors by name.
         every: how many steps lie between two points.
         label: what the numbers are.
-        along: what the points are counted in. A point of training is the mean of its steps and
-            stands in their middle; other points stand at 0, 1, 2 and so on.
-        shaded: how many points, from the first, stand on a shaded ground.
+        along: what the points are counted in. A point of training is the mean of its steps and is
+            drawn in their middle; other points are drawn at 0, 1, 2 and so on.
+        shaded: how many points, counted from the first, have a shaded background.
         alt: what the picture shows, for those who cannot see it.
 
     Returns:

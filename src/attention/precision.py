@@ -1,7 +1,7 @@
 """Sums in float32 where the inputs are of half precision, as fused kernels keep them.
 
-float16 ends at 65,504 and bfloat16 has 8 binary digits: a sum over thousands of tokens overflows in
-the first and stops growing in the second.
+The range of float16 ends at 65,504, and bfloat16 has 8 binary digits, so a sum over thousands of
+tokens overflows in the first and stops growing in the second.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ def summed_in_float32(attend: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 def autocast_dtype(x: Tensor) -> torch.dtype | None:
-    """What autocast makes of products of x; None where it is off: for float64, on meta too."""
+    """The dtype that autocast gives products of x; None if it is off, for float64 and on meta."""
     device = x.device.type
     on = device != "meta" and x.dtype != torch.float64 and torch.is_autocast_enabled(device)
     return torch.get_autocast_dtype(device) if on else None

@@ -10,14 +10,14 @@ from torch import Tensor
 
 from attention.arguments import require_index, require_size
 
-# A word, with the apostrophes and hyphens inside it, or any one other mark that is not a space.
+# A word, with the apostrophes and hyphens inside it, or any other single mark but a space.
 TOKEN = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
 
 
 def tokenize(text: str) -> list[str]:
     """Lower-case ``text`` and split it into words; each punctuation mark is a token of its own.
 
-    A letter and its accent are one, however they are stored (Unicode's form NFC).
+    A letter and its accent count as one, however they are stored (Unicode's form NFC).
 
     Source:
         This book's own rule; models in use learn theirs from data.

@@ -3,15 +3,16 @@
 A softmax needs the maximum and the sum of its row. Both can be kept up to date while the row is
 read in pieces: at a new maximum, the sum so far is scaled down to it, and so is the weighted sum of
 the values. No query × key matrix is ever held, and the output is that of scaled dot-product
-attention, to rounding. For the backward pass each query keeps one number, the log-sum-exp of its
-scores, from which every tile's weights are computed again (recomputation). O(query · key) work, in
-training 7 products of query × key instead of 6, and O(query + key) memory.
+attention, up to rounding. For the backward pass each query keeps one number, the log-sum-exp of its
+scores, from which every tile's weights are computed again (recomputation). The work is
+O(query · key), with 7 products of query × key in training instead of 6, and the memory is
+O(query + key).
 
 This is the order of FlashAttention-2 (Dao 2023, §3.1): the outer loop takes the tiles of queries,
 each output is divided by its sum once, at the end, and the log-sum-exp is kept.
-FlashAttention (Dao et al. 2022) takes the tiles of keys outside, divides at every tile, and keeps
-maximum and sum. Both save the traffic between an accelerator's memory and its caches; here the same
-arithmetic saves memory only.
+FlashAttention (Dao et al. 2022) takes the tiles of keys in the outer loop, divides at every tile,
+and keeps the maximum and the sum. Both save traffic between an accelerator's memory and its caches;
+here the same arithmetic saves memory only.
 """
 
 import math
@@ -35,18 +36,19 @@ def tiled_attention(
 ) -> Float[Tensor, "batch heads query d_value"]:
     """softmax(query · keyᵀ / √d_key) · value in tiles.
 
-    A query that may attend to nothing gets output 0 and finite gradients. float16 and bfloat16 are
-    summed in float32. There is no dropout, no gradient of gradients and none through torch.func.
+    A query that may attend to nothing gets output 0 and finite gradients. Inputs in float16 and
+    bfloat16 are summed in float32. There is no dropout, no gradient of gradients, and no gradient
+    through torch.func.
 
     Args:
         query: (batch, heads, query, d_key).
         key: (batch, heads, key, d_key).
         value: (batch, heads, key, d_value).
         mask: as in `scaled_dot_product_attention`. A padding mask is small; instead of a causal
-            one pass causal=True.
-        causal: whether the keys in a query's future are hidden, the last query aligned with the
-            last key as in `causal_mask`. Tiles that lie in the future as a whole are skipped, which
-            saves half of the work.
+            mask, pass causal=True.
+        causal: whether the keys in a query's future are hidden, with the last query aligned with
+            the last key, as in `causal_mask`. Tiles that lie wholly in the future are skipped,
+            which saves half of the work.
         tile: how many queries and how many keys a tile has.
 
     Returns:
@@ -57,10 +59,11 @@ def tiled_attention(
 
     Cost:
         O(query · key · d_key) operations. O(query + key + tile²) numbers are held in each head. It
-        takes up to about twice the time of torch's fused kernel: here each step on a tile is an
-        operation of its own that writes its result to memory, where the kernel is one loop over
-        a tile that stays in the processor's cache.
-        torch.export takes one length at a time: how many tiles are computed follows from it.
+        takes up to about twice the time of torch's fused kernel, because here each step on a tile
+        is a separate operation that writes its result to memory, whereas the kernel is one loop
+        over a tile that stays in the processor's cache.
+        With torch.export, each program takes one length, because it determines how many tiles are
+        computed.
 
     Source:
         Milakov and Gimelshein 2018, §3, algorithm 3: softmax; Dao 2023 (FlashAttention-2), §3.1,
@@ -88,8 +91,8 @@ def tiled_attention(
 class TiledAttention(torch.autograd.Function):
     """softmax(query · keyᵀ) · value and its gradients, tile by tile.
 
-    Both passes take the tiles of queries outside. Dao 2023, algorithm 2, takes those of keys
-    outside in the backward pass, so that they can run in parallel.
+    Both passes take the tiles of queries in the outer loop. Dao 2023, algorithm 2, takes those of
+    keys there in the backward pass, so that they can run in parallel.
     """
 
     @staticmethod
@@ -97,8 +100,8 @@ class TiledAttention(torch.autograd.Function):
         output = query.new_zeros(*query.shape[:-1], value.shape[-1])
         log_sum_exp = query.new_zeros(*query.shape[:-1], 1)
         for rows, visible in tiles(query.shape[-2], key.shape[-2], tile, causal):
-            # The running sums, of weights and of values times weights, both still at 0. The second
-            # becomes the output where it stands.
+            # The running sums, of weights and of values times weights, are both still at 0. The
+            # second becomes the output in the same memory.
             total, weighted = log_sum_exp[..., rows, :], output[..., rows, :]
             # Not -inf: hidden scores are -inf, and -inf - (-inf) would be NaN.
             maximum = torch.full_like(total, torch.finfo(total.dtype).min)
@@ -125,7 +128,7 @@ class TiledAttention(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, grad_output, _):
-        if torch.is_grad_enabled():  # by create_graph=True, which would take all this as constant
+        if torch.is_grad_enabled():  # by create_graph=True, which would treat all this as constant
             raise RuntimeError(
                 "tiled_attention has no gradients of gradients, and none through torch.func; "
                 "scaled_dot_product_attention has both"
@@ -153,7 +156,7 @@ def tiles(
     """Yield each tile of queries as a slice, with the slices of keys that it has to visit."""
     for start in range(0, n_queries, tile):
         stop = min(start + tile, n_queries)
-        # The last of these queries stands at position stop - 1 + n_keys - n_queries of the keys.
+        # The last of these queries is at position stop - 1 + n_keys - n_queries among the keys.
         n_visible = stop + n_keys - n_queries if causal else n_keys
         columns = (slice(i, min(i + tile, n_visible)) for i in range(0, n_visible, tile))
         yield slice(start, stop), list(columns)

@@ -1,12 +1,12 @@
 """Grouped-query attention: several query heads share one head of keys and values.
 
 Multi-head attention gives every query head its own keys and values. Here n_heads / n_kv_heads
-consecutive query heads attend to the same ones. n_kv_heads = n_heads is multi-head attention,
-n_kv_heads = 1 is multi-query attention.
+consecutive query heads attend to the same keys and values. With n_kv_heads = n_heads this is
+multi-head attention, and with n_kv_heads = 1 it is multi-query attention.
 
-Scores and weights are as many as before, and so is the work on them. Two projections get smaller,
-by the factor n_heads / n_kv_heads, and so does the key-value cache, which a decoder reads from end
-to end for every token. `MultiHeadAttention` has fewer KV heads by its argument n_kv_heads.
+The number of scores and weights stays the same, and so does the work on them. Two projections get
+smaller, by the factor n_heads / n_kv_heads, and so does the key-value cache, which a decoder reads
+from end to end for every token. The argument n_kv_heads gives `MultiHeadAttention` fewer KV heads.
 """
 
 from jaxtyping import Bool, Float
@@ -92,15 +92,16 @@ def grouped_attention(
 def pool_kv_heads(module: MultiHeadAttention, n_kv_heads: int) -> MultiHeadAttention:
     """Copy a layer with fewer KV heads, each the mean of those of its group.
 
-    Exact where the heads of a group are equal; else a start for further training. dtype, device,
-    dropout and training mode are kept.
+    The copy is exact where the heads of a group are equal; otherwise it is a start for further
+    training. dtype, device, dropout and training mode are kept.
 
     Args:
-        module: attends by a plain `DotProduct`.
-        n_kv_heads: divides the KV heads of module.
+        module: a layer that attends by a plain `DotProduct`.
+        n_kv_heads: how many KV heads the copy has; it must divide the KV heads of module.
 
     Raises:
-        ValueError: n_kv_heads does not divide, or the module attends by something else.
+        ValueError: n_kv_heads does not divide the KV heads of module, or the module attends by
+            something else.
 
     Source:
         Ainslie et al. 2023, §2.1.

@@ -1,9 +1,10 @@
 """The key-value cache: what a decoder keeps, so that each token is projected once.
 
 Under a causal mask the keys and values of earlier tokens never change. So a decoder that writes one
-token after another keeps them, and each step projects the new token alone: O(n) work per token
-instead of O(n²). The price is memory, which every step reads from end to end. It grows with the
-number of heads of keys and values; grouped-query attention has fewer of them for this reason.
+token after another keeps them, and each step projects only the new token, so that the work per
+token is O(n) instead of O(n²). The price is memory, which every step reads from end to end. This
+memory grows with the number of KV heads, and grouped-query attention has fewer of them for this
+reason.
 """
 
 import torch
@@ -50,12 +51,12 @@ class KeyValueCache:
         n_kv_heads: how many heads of keys and values; query heads do not count.
         max_length: how many tokens fit.
         d_key: the width of a head.
-        dtype, device: what the keys and values have; torch's defaults unless given.
+        dtype, device: those of the keys and values; torch's defaults unless given.
 
     Attributes:
         length: how many tokens are held.
         nbytes: the bytes allocated, 2 · batch · n_kv_heads · max_length · d_key · (bytes per
-            number). A decoder of several layers has one cache per layer and as many times the
+            number). A decoder of several layers has one cache per layer, and so that many times the
             bytes.
 
     Source:
@@ -103,7 +104,7 @@ class KeyValueCache:
     ) -> tuple[
         Float[Tensor, "batch kv_heads length d_key"], Float[Tensor, "batch kv_heads length d_key"]
     ]:
-        """Write the keys and values of new tokens behind the others, and return all of them.
+        """Write the keys and values of new tokens after the others, and return all of them.
 
         Args:
             key: (batch, kv_heads, new, d_key).
@@ -114,7 +115,7 @@ class KeyValueCache:
 
         Raises:
             ValueError: for tokens that do not fit, for another batch, number of heads or width, and
-                for keys that need gradients, since the cache overwrites what these would need.
+                for keys that need gradients, since the cache overwrites what those would need.
             TypeError: for another dtype.
 
         Cost:

@@ -2,29 +2,29 @@
 
 Grouped-query attention makes the KV cache smaller by having fewer KV heads. Here every head has
 keys and values of its own, and a token's keys and values in all heads are made from one latent row
-of d_latent numbers, which the cache keeps in their place.
+of d_latent numbers, which the cache keeps instead of them.
 
 Each head's key is a matrix times the latent row, and so is its value. A score is then the query
-times that matrix times the row: multiply the matrix into the query instead, and the query meets
-the latent rows themselves. Sum latent rows with the weights, and multiply by the values' matrix
-once, after the sum. This is the absorbed form. It gives the same numbers and makes neither keys
-nor values: it is multi-query attention with one key of d_latent numbers for each token, which is
-its value too.
+times the keys' matrix times the row. If we multiply that matrix into the query instead, the query
+meets the latent rows themselves. The weights then sum latent rows, and the values' matrix is
+multiplied in once, after the sum. This is the absorbed form. It gives the same numbers and makes
+neither keys nor values: it is multi-query attention with one key of d_latent numbers for each
+token, which is its value too.
 
-Rotary positions would stand between a query and the keys' matrix, turning each pair by its
-distance, so that the matrix could not move over. So the positions get a key of their own, the
-decoupled rotary key: d_rotary numbers for each token, shared by all heads, turned once and kept
-beside the latent row. Each head has a rotary query for it, and a score is the sum of both dot
-products, divided by √(d_key + d_rotary).
+Rotary positions would come between a query and the keys' matrix, with a turn that depends on the
+distance, so that the matrix could not be multiplied into the query. So the positions get a key of
+their own, the decoupled rotary key: d_rotary numbers for each token, which all heads share, and
+which are turned once and kept beside the latent row. Each head has a rotary query for it, and a
+score is the sum of both dot products, divided by √(d_key + d_rotary).
 
-The absorbed form saves memory and the reading of it, not multiplications: a query and a kept row
-take 2 · d_latent + d_rotary of them in each head, where a key and a value take 2 · d_key +
-d_rotary. Where a cache would have to be expanded first, as in decoding, it is the cheaper one, and
-where keys and values are made once for many queries, as in prefill, it is not
+The absorbed form saves memory and the reading of memory, not multiplications: in each head, a query
+takes 2 · d_latent + d_rotary of them with a kept row, and 2 · d_key + d_rotary with a key and a
+value. It is the cheaper form where a cache would have to be expanded first, as in decoding, but not
+where keys and values are made once for many queries, as in prefill
 (`attention.cost.dense.latent_step`).
 
-Left out are YaRN, which changes the angles and the scale of published models that were extended to
-long contexts, and values wider or narrower than d_key.
+Two things are left out: YaRN, which changes the angles and the scale of published models that were
+extended to long contexts, and values wider or narrower than d_key.
 """
 
 import math
@@ -55,9 +55,9 @@ class LatentCache:
         batch: how many sequences are decoded side by side.
         max_length: how many tokens fit.
         d_latent: the width of a latent row; heads do not count.
-        d_rotary: the width of the rotary key that stands behind the latent row in the same memory,
-            so that both together are a key and the first d_latent numbers a value, without a copy.
-        dtype, device: what the rows have; torch's defaults unless given.
+        d_rotary: the width of the rotary key that follows the latent row in the same memory, so
+            that both together are a key and the first d_latent numbers are a value, without a copy.
+        dtype, device: those of the rows; torch's defaults unless given.
 
     Attributes:
         length: how many tokens are held.
@@ -109,17 +109,17 @@ class LatentCache:
         return self.rows[..., self.d_latent :]
 
     def append(self, row: Float[Tensor, "batch new d_row"]) -> Float[Tensor, "batch length d_row"]:
-        """Write the rows of new tokens behind the others, and return all of them.
+        """Write the rows of new tokens after the others, and return all of them.
 
         Args:
-            row: (batch, new, d_latent + d_rotary), the latent row and behind it the rotary key.
+            row: (batch, new, d_latent + d_rotary), the latent row and after it the rotary key.
 
         Returns:
             All rows, as a view of the cache; only the new ones are copied.
 
         Raises:
             ValueError: for tokens that do not fit, for another batch or width, and for rows that
-                need gradients, since the cache overwrites what these would need.
+                need gradients, since the cache overwrites what those would need.
             TypeError: for another dtype.
 
         Cost:
@@ -156,9 +156,9 @@ class LatentCache:
 
 
 class LatentAttention(nn.Module):
-    """Self-attention with keys and values from latent rows; absorbed beside what a cache holds.
+    """Self-attention with keys and values from latent rows, absorbed once a cache holds some.
 
-    Parameters by name, each a layer with `.weight` and, where bias is said, `.bias`:
+    Parameters by name, each a layer with `.weight` and, where bias is listed, `.bias`:
 
     - `w_q` (n_heads · d_key, d_model), bias; and with d_rotary the rotary queries, `w_q_rotary`
       (n_heads · d_rotary, d_model), bias. With d_query_latent both take the latent query instead,
@@ -170,27 +170,28 @@ class LatentAttention(nn.Module):
     - with norm, `norm` (d_latent) and, with d_query_latent, `q_norm` (d_query_latent): the gains of
       RMSNorm.
 
-    A bias on w_down, w_k or w_v would be without effect, but for the norm. In the keys, or in the
-    rows that they are made of, it moves all scores of a query by the same, and softmax takes that
-    out. In the values it comes out of a weighted sum as it went in, which is what the bias of w_o
-    does.
+    A bias on w_down, w_k or w_v would have no effect, except through the norm. In the keys, or in
+    the rows that they are made of, it moves all scores of a query by the same amount, which softmax
+    takes out. In the values it comes out of a weighted sum as it went in, which is what the bias of
+    w_o does.
 
-    Without norm and rotary key the layer is `MultiHeadAttention` whose matrices for keys and values
-    are w_k · w_down and w_v · w_down, of rank d_latent at most. Order must then come from the rows
-    that the layer is given, as with `LearnedPositions` or `SinusoidalPositionalEncoding`.
+    Without norm and rotary key the layer is a `MultiHeadAttention` whose matrices for keys and
+    values are w_k · w_down and w_v · w_down, of rank d_latent at most. Order must then come from
+    the rows that the layer is given, as with `LearnedPositions` or `SinusoidalPositionalEncoding`.
 
     Args:
         d_model, n_heads: as in `MultiHeadAttention`.
-        d_latent: the width of a token's latent row. With d_rotary below 2 · n_kv_heads · d_key it
-            is a smaller cache than that of grouped-query attention.
-        d_rotary: the width of the rotary key and of each head's rotary query, even; none with 0.
+        d_latent: the width of a token's latent row. If d_latent + d_rotary is below
+            2 · n_kv_heads · d_key, the cache is smaller than that of grouped-query attention.
+        d_rotary: the width of the rotary key and of each head's rotary query; it must be even, and
+            with 0 there are none.
         d_query_latent: the width of a latent row that the queries are made of; none unless given.
-            It saves parameters and memory in training, and none in the cache.
+            It saves parameters and memory in training, but nothing in the cache.
         d_key: the width of a head's key, without its rotary part, and of its value; d_model /
             n_heads unless given.
-        norm: whether latent rows pass through RMSNorm before keys, values and queries are made of
-            them, with eps 1e-6.
-        base: of `Rotary`, whose pairs are neighbours here, as in DeepSeek's code.
+        norm: whether latent rows pass through RMSNorm, with eps 1e-6, before keys, values and
+            queries are made of them.
+        base: that of `Rotary`, whose pairs are neighbours here, as in DeepSeek's code.
         bias: whether w_q, w_q_rotary and w_o add a bias.
 
     Raises:
@@ -272,10 +273,10 @@ class LatentAttention(nn.Module):
             mask: as in `MultiHeadAttention.forward`.
             causal: as in `MultiHeadAttention.forward`.
             cache: takes the latent rows and rotary keys of these tokens, which then attend to all
-                that it holds. The axis `key` of the weights and of the mask counts all of them.
-                Pass causal=True with several tokens; one alone has no future to hide. Tokens into
-                an empty cache take the plain form, as without one, and later ones the absorbed
-                form.
+                that it holds. The axis `key` of the weights and of the mask counts all tokens held.
+                Pass causal=True with several tokens; a single one has no future to hide. Tokens
+                that enter an empty cache take the plain form, as without a cache, and later ones
+                take the absorbed form.
             need_weights: as in `MultiHeadAttention.forward`.
 
         Returns:
@@ -286,12 +287,12 @@ class LatentAttention(nn.Module):
                 call that is refused leaves the cache as it was.
 
         Cost:
-            Plain, O(n · d_model · (d_model + d_latent) + n² · n_heads · (d_key + d_rotary)).
-            Absorbed, a token takes O(d_model · (d_model + d_latent) + n · n_heads · (d_latent +
-            d_rotary)) and reads n · (d_latent + d_rotary) numbers. Many tokens at once beside a
-            long cache, more than about d_latent · d_key / (d_latent - d_key), would take fewer
-            multiplications through keys and values made again from what the cache holds. This layer
-            absorbs them all the same.
+            The plain form takes O(n · d_model · (d_model + d_latent) + n² · n_heads · (d_key +
+            d_rotary)). In the absorbed form, a token takes O(d_model · (d_model + d_latent) + n ·
+            n_heads · (d_latent + d_rotary)) and reads n · (d_latent + d_rotary) numbers. Many
+            tokens at once after a long cache, more than about d_latent · d_key / (d_latent -
+            d_key), would take fewer multiplications if keys and values were made again from what
+            the cache holds. This layer takes the absorbed form all the same.
         """
         if not isinstance(cache, LatentCache | None):
             raise TypeError(
@@ -304,8 +305,8 @@ class LatentAttention(nn.Module):
             n_keys = kept + query.shape[1]
             require_mask(mask, (query.shape[0], self.n_heads, query.shape[1], n_keys))
 
-        latent_query = self.w_q_down(query)  # the tokens themselves without a width
-        # Where autocast norms in float32, all rows are still of one dtype.
+        latent_query = self.w_q_down(query)  # without d_query_latent, the tokens
+        # Even where autocast computes the norm in float32, all rows have one dtype.
         latent_query = self.q_norm(latent_query).to(latent_query.dtype)
         q = split(self.w_q(latent_query), self.n_heads)  # (batch, heads, query, d_key)
         latent = self.w_down(query)  # (batch, query, d_latent)
@@ -326,7 +327,7 @@ class LatentAttention(nn.Module):
         else:  # absorbed: the rows are keys and values of all heads
             k = row[:, None]  # (batch, 1, key, d_latent + d_rotary)
             v = k[..., : self.d_latent]
-            # Scores are divided by the root of what the absorbed query is wide.
+            # Scores are divided by the root of the absorbed query's width.
             scale = math.sqrt((self.d_latent + self.d_rotary) / (self.d_key + self.d_rotary))
             q = (q * scale) @ self.per_head(self.w_k)  # (batch, heads, query, d_latent)
             if self.d_rotary:
@@ -359,8 +360,9 @@ class LatentAttention(nn.Module):
     ) -> "LatentAttention":
         """Copy the attention of a layer of DeepSeek-V2 or V3, from the tensors of its checkpoint.
 
-        Their rotary rows stand behind the others of each head, and in one matrix with those of the
-        latent row. All other sizes are read from the shapes.
+        There the rows of rotary queries follow the other rows of each head, and those of the rotary
+        key share a matrix with those of the latent row. All sizes but n_heads are read from the
+        shapes.
 
         Args:
             weights: the tensors by their published names, `q_a_proj.weight` and `q_b_proj.weight`
@@ -372,8 +374,8 @@ class LatentAttention(nn.Module):
 
         Raises:
             TypeError: for anything but tensors by their names.
-            ValueError: for a tensor that is missing or one too many, and for shapes that do not
-                fit each other.
+            ValueError: for a tensor that is missing or not expected, and for shapes that do not fit
+                each other.
 
         Source:
             models/deepseek_v2 of huggingface/transformers, for the names and the order of the rows.
@@ -427,7 +429,7 @@ class LatentAttention(nn.Module):
             bias=False,
         )
         ours.to(w["o_proj"])
-        # A head's rows of queries are d_key, then d_rotary; of keys and values d_key each.
+        # A head has d_key rows of queries, then d_rotary; of keys and of values it has d_key each.
         q, q_rotary = w[of_query[-1]].unflatten(0, (n_heads, -1)).split((d_key, d_rotary), dim=1)
         k, v = w["kv_b_proj"].unflatten(0, (n_heads, -1)).chunk(2, dim=1)
         down, k_rotary = w["kv_a_proj_with_mqa"].split((d_latent, d_rotary))

@@ -1,7 +1,7 @@
 """The rolling cache: the first tokens and the newest ones, in memory that does not grow.
 
 Under `sink_mask` a token sees the window before it and the first few tokens, the attention sinks.
-So a decoder keeps these keys and values, and drops all others.
+So a decoder keeps the keys and values of these tokens, and drops all others.
 """
 
 import functools
@@ -18,20 +18,21 @@ from attention.cached.key_value_cache import KeyValueCache, require_new_tokens
 class RollingCache:
     """The keys and values of one layer that a new token sees under `sink_mask`, and no others.
 
-    The first n_sinks tokens stay. After them the newest takes the place of the oldest of the
-    window + 1 that came before it, in a ring: nothing is moved, and nothing is allocated after the
-    first moment. So the keys stand in no order, and attention does not mind: a sum over keys is the
-    same in any. Positions are in the keys, or nowhere.
+    The first n_sinks tokens stay. After them, each new token replaces the oldest of the window + 1
+    that came before it, in a ring, so nothing is moved, and nothing is allocated after the start.
+    The keys are therefore in no particular order, and attention does not mind, because a sum over
+    keys is the same in any order. Positions are either in the keys or nowhere.
 
-    A `MultiHeadAttention` takes it where it takes a `KeyValueCache`. Writing token by token with
-    one in each layer equals the pass over the whole text under `sink_mask`, with as many sinks and
-    the same window. What a layer dropped still acts where a kept key has read it a layer below.
+    A `MultiHeadAttention` takes it where it takes a `KeyValueCache`. Writing token by token with a
+    rolling cache in each layer equals the pass over the whole text under `sink_mask`, with the same
+    number of sinks and the same window. A token that a layer has dropped still has an effect where
+    a kept key has read it a layer below.
 
-    With `Rotary` a layer keeps its keys turned, each by its place in the text. StreamingLLM counts
-    positions in the cache, so that no distance grows beyond what training had. For this write the
-    keys unturned, bring those that `append` returns into the order of their tokens,
-    `keys[:, :, cache.positions.argsort()]`, and the values alike, and turn them then with the
-    query, at every step: `Rotary` counts them as they stand.
+    With `Rotary` a layer keeps its keys turned, each by its position in the text. StreamingLLM
+    counts positions in the cache, so that no distance grows beyond what training had. To do the
+    same, write the keys unturned, bring those that `append` returns into the order of their tokens,
+    `keys[:, :, cache.positions.argsort()]`, do the same with the values, and then turn the keys
+    with the query, at every step, because `Rotary` counts them in the order in which it gets them.
 
     Args:
         batch: how many sequences are decoded side by side.
@@ -39,7 +40,7 @@ class RollingCache:
         window: how many keys a token sees besides its own and the sinks, all of them before it.
         n_sinks: how many of the first tokens stay; may be 0.
         d_key: the width of a head.
-        dtype, device: what the keys and values have; torch's defaults unless given.
+        dtype, device: those of the keys and values; torch's defaults unless given.
 
     Attributes:
         length: how many tokens were written. At most n_sinks + window + 1 of them are held.
@@ -87,7 +88,7 @@ class RollingCache:
 
     @property
     def positions(self) -> Int64[Tensor, " held"]:
-        """Where in the text each token stands whose key is held, in the order of the keys."""
+        """The position in the text of each token whose key is held, in the order of the keys."""
         slot = torch.arange(min(self.length, self.keys.shape[2]), device=self.keys.device)
         newest = self.length - 1
         return torch.where(slot < self.n_sinks, slot, newest - (newest - slot) % (self.window + 1))
@@ -101,9 +102,9 @@ class RollingCache:
     ]:
         """Write the key and value of a new token, and return those that it may see.
 
-        Several tokens at once are taken as long as none has to go for them. They see what is
-        returned under a causal mask, as with a `KeyValueCache`. Afterwards the second new token
-        would take the place of a key that the first still sees.
+        Several tokens at once are taken as long as none has to be dropped for them. They see what
+        is returned under a causal mask, as with a `KeyValueCache`. Once tokens have to be dropped,
+        the second new token would replace a key that the first still sees.
 
         Args:
             key: (batch, kv_heads, new, d_key).
@@ -111,11 +112,12 @@ class RollingCache:
 
         Returns:
             The keys and the values held, (batch, kv_heads, held, d_key), the new ones among them,
-            as views of the cache. The next call writes over them: use or copy them before it.
+            as views of the cache. The next call overwrites them, so use or copy them before it.
 
         Raises:
-            ValueError: for several tokens at once where one has to go, for another batch, number of
-                heads or width, and for keys that need gradients, as `KeyValueCache.append` does.
+            ValueError: for several tokens at once where one has to be dropped, for another batch,
+                number of heads or width, and for keys that need gradients, as
+                `KeyValueCache.append` does.
             TypeError: for another dtype.
 
         Cost:
@@ -129,7 +131,7 @@ class RollingCache:
                 f"window + 1 = {size}: a later one would take the place of a key that an earlier "
                 "one sees; from there on append one token at a time"
             )
-        # A token that fits has as many before it as its place says; one that does not goes round.
+        # While there is room, a token's slot is its position; after that it goes round the ring.
         start = self.length
         if start >= size:
             start = self.n_sinks + (start - self.n_sinks) % (self.window + 1)
@@ -146,7 +148,7 @@ def require_cache(
     value: Tensor | None,
     mask: Tensor | None,
 ) -> None:
-    """Require a cache that `attend` can take beside these arguments of a layer."""
+    """Require a cache that `attend` can take along with these arguments of a layer."""
     if not isinstance(cache, KeyValueCache | RollingCache):
         raise TypeError(
             "cache must be a KeyValueCache, a RollingCache or None, got "
@@ -167,7 +169,7 @@ def require_cache(
 
 
 def require_keeps(attend: nn.Module) -> None:
-    """Require a module whose forward has an argument `cache`, and so what it surrounds."""
+    """Require a module whose forward has an argument `cache`, and the same of what it wraps."""
     attend = getattr(attend, "_orig_mod", attend)  # compiled
     if not takes_cache(type(attend)):
         raise ValueError(

@@ -1,13 +1,13 @@
 """How large the cache of a well-known model is.
 
 `MODELS` names decoders of the four kinds: multi-head, multi-query, grouped-query and latent
-attention. A layer keeps 2 · n_kv_heads · d_key numbers for each token, and with latent attention
-d_latent + d_rotary instead: the latent row, and the key that carries the positions for all heads.
-A model keeps as many times more as it has layers. It reads all of this for every token that it
-writes, and holds it for every sequence that it writes at a time.
+attention. A layer keeps 2 · n_kv_heads · d_key numbers for each token. With latent attention it
+keeps d_latent + d_rotary instead: the latent row, and the key that carries the positions for all
+heads. A model keeps this in each of its layers. It reads all of this for every token that it
+writes, and holds it for every sequence that it writes at the same time.
 
-What is counted are numbers. How many bytes one takes is a matter of the program that runs the
-model: 2 in float16 and bfloat16, less where a cache is quantised.
+The sizes are counted in numbers. How many bytes a number takes depends on the program that runs the
+model: 2 in float16 and bfloat16, fewer where a cache is quantised.
 """
 
 from typing import NamedTuple
@@ -20,14 +20,14 @@ class CacheSizes(NamedTuple):
 
     Attributes:
         layers: how many layers have a cache.
-        n_heads: how many heads of queries a layer has. The cache does not depend on it.
-        n_kv_heads: how many heads of keys and values are kept; with latent attention none.
+        n_heads: how many query heads a layer has. The cache does not depend on it.
+        n_kv_heads: how many KV heads are kept; none with latent attention.
         d_key: the width of a head.
         source: the paper, and the model's published configuration.
         d_latent: the width of the latent row.
-        d_rotary: the width of the rotary key that stands beside the latent row.
-        window: how many tokens are kept at most, where each sees a window of the past alone.
-        beside: the model's layers of another kind, where it has two.
+        d_rotary: the width of the rotary key that is kept beside the latent row.
+        window: how many tokens are kept at most, where each token sees only a window of the past.
+        beside: the model's layers of another kind, where it has two kinds.
     """
 
     layers: int
@@ -51,7 +51,7 @@ class CacheSizes(NamedTuple):
         return (self, *(self.beside.kinds if self.beside else ()))
 
     def kept(self, length: int) -> int:
-        """Of how many tokens of a text a layer keeps something."""
+        """The number of tokens of a text for which a layer keeps something."""
         return length if self.window is None else min(length, self.window)
 
 
@@ -78,8 +78,8 @@ MODELS = {
         source="Touvron et al. 2023 (Llama 2); huggingface.co/meta-llama/Llama-2-7b-hf, "
         "config.json",
     ),
-    # Its configuration says 71 for the heads of keys, and beside it that the attention is
-    # multi-query, which counts.
+    # Its configuration gives 71 for the heads of keys, but it also says that the attention is
+    # multi-query, and that is what counts.
     "Falcon 7B": CacheSizes(
         layers=32,
         n_heads=71,
@@ -134,8 +134,8 @@ MODELS = {
         d_key=128,
         source="MiniMax 2026 (MiniMax-M2); huggingface.co/MiniMaxAI/MiniMax-M2, config.json",
     ),
-    # Its layers over all tokens make a value of the key's projection, before the key's norm and
-    # turn. Programs keep both, so both are counted.
+    # Its layers over all tokens make the value from the key's projection, before the key's norm and
+    # rotation. Programs keep both, so both are counted.
     "Gemma 4 31B": CacheSizes(
         layers=10,
         n_heads=32,
@@ -159,15 +159,15 @@ def cache_bytes(model: CacheSizes, length: int = 1, *, bytes_per_number: int = 2
 
     Args:
         model: one of `MODELS`, or sizes of your own.
-        length: how many tokens the sequence has; unless given one, for the bytes per token. A model
-            with a window keeps no more than that many.
+        length: how many tokens the sequence has; one unless given, for the bytes per token. A model
+            with a window keeps no more tokens than its window has.
         bytes_per_number: 2 for float16 and bfloat16.
 
     Returns:
         layers · numbers · length · bytes_per_number, added up over the kinds of layers.
 
     Raises:
-        ValueError, TypeError: for a length or bytes_per_number that is no whole number above 0.
+        ValueError, TypeError: for a length or bytes_per_number that is not a whole number above 0.
 
     Source:
         Shazeer 2019, §3, Ainslie et al. 2023, §2.2, and Liu et al. 2024 (DeepSeek-V2), table 1,

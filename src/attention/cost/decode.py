@@ -1,16 +1,17 @@
 """What a decode step's attention computes and reads, and what a processor makes of that.
 
 A decode step writes one token: in each layer its queries meet every cached row once. Each row is
-read from memory, and takes part in one score and one weighted sum for each head of queries that it
+read from memory, and takes part in one score and one weighted sum for each query head that it
 serves. FLOPs over bytes is the arithmetic intensity. It does not depend on the length of the text,
 nor on how many texts are written at a time, since each has a cache of its own.
 
 A processor has two limits, FLOPs a second and bytes a second, and their quotient is its ridge. Work
-of less intensity waits for the bytes, work of more for the arithmetic.
+of lower intensity waits for the bytes, and work of higher intensity waits for the arithmetic.
 
-Left out are softmax, the queries, the outputs and the writing of the new token's row, all of them
-small beside a long cache, and what passes through the layer's matrices: with latent attention that
-includes the products that bring a query to the latent rows, and their sum back.
+Softmax, the queries, the outputs and the writing of the new token's row are left out, since all of
+them are small beside a long cache. Also left out is what passes through the layer's matrices: with
+latent attention that includes the products that bring a query to the latent rows, and those that
+bring their sum back.
 """
 
 from numbers import Real
@@ -47,14 +48,15 @@ def decode_step_cost(
 ) -> Work:
     """Count the scores and weighted sums of one decode step, and the bytes of cache that they read.
 
-    With keys and values a row serves n_heads / n_kv_heads heads of queries, and at two bytes a
-    number that is the intensity: 1 for multi-head attention. With latent attention, absorbed, a row
-    is the key and the value of all heads: n_heads · (2 · d_latent + d_rotary) multiply-adds on
-    d_latent + d_rotary numbers.
+    With keys and values, a row serves n_heads / n_kv_heads query heads, and at two bytes a number
+    this ratio is the intensity: 1 for multi-head attention. With latent attention in the absorbed
+    form, a row is the key and the value of all heads: they do n_heads · (2 · d_latent + d_rotary)
+    multiply-adds on its d_latent + d_rotary numbers.
 
     Args:
         model: one of `MODELS`, or sizes of your own.
-        length: how many tokens the text has. A model with a window reads no more than that many.
+        length: how many tokens the text has. A model with a window reads no more tokens than its
+            window has.
         queries: how many tokens pass at once, each of which meets `length` rows: several where a
             draft is checked.
         bytes_per_number: 2 for float16 and bfloat16.
@@ -63,7 +65,7 @@ def decode_step_cost(
         The work of all layers, for one text.
 
     Raises:
-        ValueError, TypeError: for a length, queries or bytes_per_number that is no whole number
+        ValueError, TypeError: for a length, queries or bytes_per_number that is not a whole number
             above 0.
 
     Source:
@@ -111,7 +113,7 @@ class Processor(NamedTuple):
 
     @property
     def ridge(self) -> float:
-        """The intensity, in FLOPs a byte, from which on arithmetic is what takes the time."""
+        """The intensity, in FLOPs a byte, at which arithmetic begins to be what takes the time."""
         return self.peak / self.bandwidth
 
     def attainable(self, intensity: Real) -> Real:

@@ -114,8 +114,8 @@ def latent(
 ) -> Cost:
     """`LatentAttention` of n tokens: d_latent + d_rotary numbers kept for each.
 
-    Counted is a whole sequence, in the plain form. `latent_step` counts the absorbed one. The
-    gains of its norms are left out.
+    The count is for a whole sequence, in the plain form. `latent_step` counts the absorbed one. The
+    gains of the layer's norms are left out.
 
     Source:
         Liu et al. 2024, §2.1.2, §2.1.3, appendix C and table 1.
@@ -167,22 +167,23 @@ def latent_step(
 ) -> int:
     """The multiply-adds of `LatentAttention` between n latent rows and `new` queries.
 
-    Absorbed, each query goes through w_k and each head's sum through w_v, d_key · d_latent each,
-    and a pair of query and row takes 2 · d_latent + d_rotary. Plain, each *row* goes through both,
-    and a pair takes 2 · d_key + d_rotary. So decoding, one query beside many rows, is cheaper
-    absorbed, and prefill, as many queries as rows, plain, where d_latent is above d_key.
+    In the absorbed form each query goes through w_k and each head's sum goes through w_v, at
+    d_key · d_latent each, and a pair of query and row takes 2 · d_latent + d_rotary. In the plain
+    form each *row* goes through both matrices, and a pair takes 2 · d_key + d_rotary. So decoding,
+    with one query beside many rows, is cheaper in the absorbed form. Prefill, with as many queries
+    as rows, is cheaper in the plain form where d_latent is above d_key.
 
     Args:
-        new: how many tokens ask, whose rows are among the n.
+        new: how many tokens ask; their rows are among the n.
         n: how many rows there are.
         n_heads: how many heads.
         d_latent: the width of a latent row.
-        d_key: of a head's key without its rotary part, and of its value.
-        d_rotary: of the rotary key.
+        d_key: the width of a head's key without its rotary part, and of its value.
+        d_rotary: the width of the rotary key.
         absorbed: which of the two forms.
 
     Returns:
-        The multiply-adds, without those of the other projections, which are alike.
+        The multiply-adds, without those of the other projections, which are the same in both forms.
 
     Raises:
         ValueError: n is below new.
@@ -232,7 +233,7 @@ def tiled(n: int, d_model: int, n_heads: int, tile: int) -> Cost:
 
 
 def convolutional(n: int, d_model: int, kernel_size: int) -> Cost:
-    """A convolution over n positions, each output from kernel_size of them, with a bias.
+    """A convolution with a bias over n positions, each output computed from kernel_size of them.
 
     The path is the number of layers with which the last output reaches the first input, where every
     layer reaches kernel_size times as far as the layer before (dilated, causal).

@@ -1,9 +1,9 @@
-"""What attention costs where it is approximated in a time that grows slower than n².
+"""What attention costs where it is approximated in time that grows more slowly than n².
 
-Counted as in `attention.cost.dense`: linear attention, decay and the delta rule, random features
-(Performer and Random Feature Attention), Linformer and LSH attention (Reformer). The projections
-W_q to W_o are those of multi-head attention, except in the Reformer, where queries and keys share
-one.
+This module counts, as `attention.cost.dense` does, the cost of linear attention, decay and the
+delta rule, random features (Performer and Random Feature Attention), Linformer and LSH attention
+(Reformer). The projections W_q to W_o are those of multi-head attention, except in the Reformer,
+where queries and keys share one.
 """
 
 from dataclasses import replace
@@ -16,8 +16,8 @@ def linear(n: int, d_model: int, n_heads: int) -> Cost:
     """Linear attention with φ = elu + 1: O(n · d_model · d_key), two products with a small state.
 
     The state of a head, (d_key + 1) · d_key numbers with its normaliser, is all that the next token
-    of a causal layer needs of the past. Bidirectional and for whole sequences it takes 1 step; as a
-    recurrence it takes n.
+    of a causal layer needs of the past. A bidirectional layer takes 1 step for a whole sequence; as
+    a recurrence, a layer takes n.
 
     Source:
         Katharopoulos et al. 2020, §3.2 and §3.3.
@@ -35,10 +35,10 @@ def linear(n: int, d_model: int, n_heads: int) -> Cost:
 def decay(n: int, d_model: int, n_heads: int, chunk: int = 64) -> Cost:
     """Causal linear attention with decay: O(n · d_model · (chunk + d_key)).
 
-    Half of the work within a chunk are its weights, half its sums; outside, half reads the state,
-    half writes it. The state of a head, d_key² numbers without a normaliser, is all that the next
-    token needs of the past. The chunks are taken one after the other. One constant α for each head
-    is assumed, as in RetNet: nothing is learned or computed for it.
+    Within a chunk, half of the work makes the weights and half makes the sums; outside, half reads
+    the state and half writes it. The state of a head, d_key² numbers without a normaliser, is all
+    that the next token needs of the past. The chunks are taken one after the other. One constant α
+    for each head is assumed, as in RetNet: nothing is learned or computed for it.
 
     Source:
         Sun et al. 2023, §2.1.
@@ -66,9 +66,9 @@ def decay(n: int, d_model: int, n_heads: int, chunk: int = 64) -> Cost:
 def gated_delta_rule(n: int, d_model: int, n_heads: int, chunk: int = 64) -> Cost:
     """`GatedDeltaNetAttention`: `decay`, half as much again, and a triangular system per chunk.
 
-    More than decay it takes the products of the keys of a chunk with each other and with the state,
-    and the solution of the system, at half a product of two matrices. α and β are two projections
-    to n_heads numbers.
+    Beyond what decay takes, it needs the products of a chunk's keys with each other and with the
+    state, and the solution of the system, which counts as half a product of two matrices. α and β
+    are two projections to n_heads numbers.
 
     Source:
         Yang, Kautz and Hatamizadeh 2024, §3.3.
@@ -105,11 +105,11 @@ def pairs_in_chunks(n: int, chunk: int) -> int:
 def random_features(n: int, d_model: int, n_heads: int, n_features: int) -> Cost:
     """Linear attention on n_features random features: O(n · d_model · n_features).
 
-    Beside the two products with the state there are those with the random matrix, which has a row
-    for each feature. Performer multiplies the queries with it once and the keys twice: first it
-    looks for the largest of each feature, then it makes the features. Random Feature Attention
-    makes two features, a sine and a cosine, of each row, and multiplies once: it takes 2 · n ·
-    d_model · n_features multiply-adds less.
+    Besides the two products with the state there are those with the random matrix, which has a row
+    for each feature. Performer multiplies the queries by it once and the keys twice: first it looks
+    for the largest value of each feature, then it makes the features. Random Feature Attention
+    makes two features, a sine and a cosine, from each row, and multiplies once, so it takes
+    2 · n · d_model · n_features fewer multiply-adds.
 
     Source:
         Choromanski et al. 2020, §2 (Performer); Peng et al. 2021, §3.
@@ -128,8 +128,8 @@ def random_features(n: int, d_model: int, n_heads: int, n_features: int) -> Cost
 def with_features(cost: Cost, n: int, d_model: int, n_heads: int, n_features: int) -> Cost:
     """The cost of a layer whose queries and keys become n_features numbers in every head.
 
-    The features are made for one chunk of tokens at a time, which is no more memory however long
-    the sequence is. They are left out; the state is counted.
+    The features are made for one chunk of tokens at a time, so they need no more memory however
+    long the sequence is. They are left out; the state is counted.
 
     Source:
         This book's count.
@@ -153,9 +153,9 @@ def with_features(cost: Cost, n: int, d_model: int, n_heads: int, n_features: in
 def linformer(
     n: int, d_model: int, n_heads: int, proj_len: int, *, max_length: int | None = None
 ) -> Cost:
-    """`LinformerAttention`: O(n · proj_len · d_model), two matrices of max_length columns more.
+    """`Linformer`: O(n · proj_len · d_model), and two more matrices of max_length columns.
 
-    Half of the work mixes keys and values, half attends to the mixtures. max_length is n unless
+    Half of the work mixes keys and values, and half attends to the mixtures. max_length is n unless
     given.
 
     Source:
@@ -184,10 +184,10 @@ def reformer(
 ) -> Cost:
     """`ReformerAttention`: O(n · n_rounds · d_model · (chunk_length + n_buckets)), and a sort.
 
-    With n_buckets = 2 · n / chunk_length, as in the paper, hashing alone is O(n²). As memory the
-    scores of one round are counted; hashes and the outputs of the rounds are left out.
+    With n_buckets = 2 · n / chunk_length, as in the paper, hashing alone is O(n²). The memory is
+    that of one round's scores; hashes and the outputs of the rounds are left out.
 
-    The sort compares but does not multiply, so it is no operation here. As steps it takes log₂ n,
+    The sort compares but does not multiply, so it adds no operations here. It takes log₂ n steps,
     which is what Wang et al. 2020, table 1, count. Which tokens meet depends on their vectors, and
     so does the path.
 

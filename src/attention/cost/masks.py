@@ -1,6 +1,6 @@
 """One window asked for in five ways: what each took on one machine, a stored benchmark.
 
-`python -m benchmarks.masks --store` measures again; the file says the machine and the sizes.
+`python -m benchmarks.masks --store` measures again; the file names the machine and the sizes.
 """
 
 import json
@@ -12,7 +12,7 @@ ALL_PAIRS = "all pairs, torch's kernel"
 
 
 def load_masks() -> dict[int, dict[str, float]]:
-    """How many times as fast as torch's causal kernel over all pairs each way was.
+    """How many times as fast each way was as torch's causal kernel over all pairs.
 
     Returns:
         By number of tokens and by way, the median of the ratios within a round.

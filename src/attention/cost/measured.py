@@ -1,7 +1,7 @@
 """What every mechanism took on one machine: a run of the benchmark, stored with the package.
 
 Seconds belong to the machine that they were measured on. Ratios between mechanisms that ran in the
-same round, and the exponent with which a time grows, say more of another one.
+same round, and the exponent with which a time grows, say more about another machine.
 """
 
 import json

@@ -16,10 +16,10 @@ class Pass(NamedTuple):
     Attributes:
         seconds: the median of the runs; None where memory ran out.
         peak_bytes: the memory above the inputs; None likewise.
-        tflops: 10¹² FLOPs a second, counted alike for every way: two products over the pairs
-            forward, and with the backward pass seven, since kernels in tiles compute the scores
-            twice; half of each under a causal mask. Attention in the open computes six, and of each
-            the hidden half too.
+        tflops: 10¹² FLOPs a second, counted alike for every way: two products over the pairs in the
+            forward pass, and seven with the backward pass, since kernels in tiles compute the
+            scores twice; half of each under a causal mask. Attention in the open computes six,
+            including the hidden half of each.
     """
 
     seconds: float | None

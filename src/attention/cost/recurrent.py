@@ -1,6 +1,6 @@
 """What recurrent layers cost, and the attention of recurrent decoders.
 
-Counted as in `attention.cost.dense`: multiply-adds of matrix products for one sequence.
+The counts are made as in `attention.cost.dense`: multiply-adds of matrix products for one sequence.
 """
 
 from typing import Literal
@@ -15,9 +15,9 @@ def recurrent(n: int, d_model: int, gates: int = 1) -> Cost:
     Args:
         n: how many positions.
         d_model: the width of a position.
-        gates: how many pairs of matrices (with two biases, as torch has them) a position passes: 1
-            for nn.RNN, 3 for nn.GRU, 4 for nn.LSTM. One of each pair multiplies the input, for all
-            positions at a time, the other one the state before.
+        gates: how many pairs of matrices (with two biases, as torch has them) a position passes
+            through: 1 for nn.RNN, 3 for nn.GRU, 4 for nn.LSTM. One matrix of each pair multiplies
+            the input, for all positions at a time, and the other one multiplies the previous state.
 
     Source:
         Vaswani et al. 2017, §4 and table 1.

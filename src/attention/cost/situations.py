@@ -1,8 +1,8 @@
 """Training, prefill and decode: what the book's causal mechanisms took, a stored benchmark.
 
-`python -m benchmarks.situations` measures again. Ratios are those of mechanisms that ran in the
-same run, side by side. On a GPU torch's kernel for all pairs is compiled and tuned and the book's
-mechanisms are plain torch, which decides more than the mechanism does.
+`python -m benchmarks.situations` measures again. Ratios compare mechanisms that ran in the same
+run, side by side. On a GPU, PyTorch's kernel for all pairs is compiled and tuned, while the book's
+mechanisms are plain PyTorch, and this difference decides more than the mechanism does.
 """
 
 import json
@@ -15,7 +15,7 @@ ALL_PAIRS = "softmax, all pairs"
 
 
 class TimesAsQuick(NamedTuple):
-    """How many times as fast as torch's kernel over all pairs: the runs' median and its range."""
+    """How many times as fast as torch's kernel over all pairs: the median and range of the runs."""
 
     median: float
     least: float
@@ -38,7 +38,7 @@ class Situations(NamedTuple):
 
         Args:
             situation: "training", "prefill" or "decode".
-            n: how many tokens, one of the stored.
+            n: how many tokens, one of the stored numbers.
 
         Raises:
             ValueError: nothing of the kind is stored.

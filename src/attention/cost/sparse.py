@@ -1,9 +1,9 @@
 """What attention costs where a pattern says which keys a query sees.
 
-Counted as in `attention.cost.dense`. Every pair of a query and a key that it sees takes d_model
-multiply-adds for the score and as many for the weighted sum, and one number for each head is held.
-The pairs are counted exactly, as many as the pattern's mask has. Computing them in dense blocks
-takes more: the blocks overlap the pattern's edges.
+The counts are made as in `attention.cost.dense`. Every pair of a query and a key that it sees takes
+d_model multiply-adds for the score and as many for the weighted sum, and one number for each head
+is held. The pairs are counted exactly: there are as many as the pattern's mask has. Computing them
+in dense blocks takes more, because the blocks overlap the pattern's edges.
 """
 
 from dataclasses import replace
@@ -36,7 +36,7 @@ def sliding_window(
     """Each query and `window` neighbours, half on each side: O(n · window · d_model).
 
     The path is O(n / window). Where causal, all neighbours lie before the query, and they are all
-    that is kept for the next one.
+    that is kept for the next query.
 
     Source:
         Vaswani et al. 2017, table 1, "self-attention (restricted)"; Beltagy et al. 2020, §3.1.
@@ -102,7 +102,7 @@ def global_tokens(n: int, d_model: int, n_heads: int, n_global: int) -> Cost:
 def random_keys(n: int, d_model: int, n_heads: int, n_random: int) -> Cost:
     """n_random keys drawn for each query: O(n · n_random · d_model). The path depends on the draw.
 
-    Counted as if no key were drawn twice.
+    The count assumes that no key is drawn twice.
 
     Source:
         Zaheer et al. 2020, §2.
@@ -121,9 +121,9 @@ def random_keys(n: int, d_model: int, n_heads: int, n_random: int) -> Cost:
 def moba(n: int, d_model: int, n_heads: int, block: int, n_blocks: int) -> Cost:
     """`moba_attention`: O(n · (n_blocks · block + n / block) · d_model).
 
-    Counted are the products with the means of all blocks, and with every key of the chosen ones,
-    whether a causal mask hides it or not. The path depends on the data. The means are kept beside
-    the keys.
+    The count includes the products with the means of all blocks, and with every key of the chosen
+    ones, whether a causal mask hides it or not. The path depends on the data. The means are kept
+    beside the keys.
 
     Source:
         Lu et al. 2025, §2.2.
@@ -149,10 +149,10 @@ def indexed(
 ) -> Cost:
     """`IndexedAttention`: O(n · top_k · d_model + n² · n_index_heads · d_index).
 
-    Every pair is scored: d_index multiply-adds for each index head, and one to add its product up.
-    Only top_k keys of a query are attended to. The path depends on the data. The memory is that of
-    the chosen keys' weights: the scores are made for a few queries at a time. A key's d_index
-    numbers are kept beside it.
+    Every pair is scored, which takes d_index multiply-adds for each index head, and one to add up
+    its product. Only top_k keys of a query are attended to. The path depends on the data. The
+    memory is that of the chosen keys' weights, because the scores are made for a few queries at a
+    time. Each key's d_index numbers are kept beside the key.
 
     Source:
         DeepSeek-AI 2025, §2.1.
@@ -182,14 +182,14 @@ def indexed(
 def compressed(
     n: int, d_model: int, n_heads: int, block: int, window: int, top_k: int | None = None
 ) -> Cost:
-    """`compressed_attention`: O(n · (n / block + window) · d_model), or with top_k in place of
-    n / block.
+    """`compressed_attention`: O(n · (n / block + window) · d_model), or top_k instead of n / block.
 
-    Counted are the products with the entries of all full blocks, whether they are over at the query
-    or not, or with the top_k that were chosen, and the gates' square matrix, which all heads share.
-    What chooses, and the two sums that make an entry, are not. Kept are the entries, a window, and
-    the tokens of a block that is not full. The path is 1, as for dense attention; it depends on the
-    data with top_k, and a window of fewer than block - 2 tokens has gaps: then it is None.
+    The count includes the products with the entries of all full blocks, whether or not a block has
+    ended at the query, or with the top_k that were chosen, and the gates' square matrix, which all
+    heads share. It leaves out what chooses, and the two sums that make an entry. The cache keeps
+    the entries, a window, and the tokens of a block that is not full. The path is 1, as for dense
+    attention, except in two cases: with top_k it depends on the data, and a window of fewer than
+    block - 2 tokens has gaps. In both it is None.
 
     Source:
         DeepSeek-AI 2026 (DeepSeek-V4), §2.3.

@@ -1,7 +1,7 @@
 """What a teacher draws: the chapters' tensors as boxes, operations as arrows, weights as widths.
 
-Each function returns a `Drawing`, painted from tensors: a wrong number in one is a wrong number in
-a tensor.
+Each function returns a `Drawing`, painted from tensors: a wrong number in a drawing is a wrong
+number in a tensor.
 """
 
 from attention.drawings.arrows import clock_hands, query_and_keys, sort_cut_look, two_clocks

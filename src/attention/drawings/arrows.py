@@ -92,10 +92,10 @@ def circle(x: Real, y: Real, radius: Real) -> str:
 
 
 def clock_hands(pe: Float[Tensor, "position d_model"]) -> Drawing:
-    """Draw the hand that each pair of columns is, at every position.
+    """Draw each pair of columns as the hand of a clock, at every position.
 
-    A sine is how far its hand reaches to the right, the cosine after it how far up: at angle 0 a
-    hand stands at twelve.
+    A sine is how far its hand reaches to the right, and the cosine after it is how far it reaches
+    up: at angle 0 a hand points to twelve.
 
     Args:
         pe: the positional encoding, (position, d_model).
@@ -160,15 +160,15 @@ def two_clocks(
     theta: float,
     places: Sequence[tuple[int, int]],
 ) -> dict[str, Drawing]:
-    """Draw one pair of a query and of a key, turned by their places, and both laid on each other.
+    """Draw one pair of a query and of a key, turned by their positions, then laid on each other.
 
-    The dashed hand is where each would stand at place 0.
+    The dashed hand shows where each of them would be at position 0.
 
     Args:
         q: one pair of components of a query.
         k: the same pair of a key.
-        theta: by how much a hand turns from one place to the next, in radians.
-        places: of the query and of the key, one step for each pair of places.
+        theta: by how much a hand turns from one position to the next, in radians.
+        places: positions of the query and of the key, one step for each pair of them.
 
     Example:
         >>> import torch

@@ -69,7 +69,7 @@ def ladder(keys: Float[Tensor, " key"], words: Sequence[str], needs: Mapping[str
     Args:
         keys: (key,), one number for each word.
         words: the words.
-        needs: for each word that asks, the place of the word whose key should score highest.
+        needs: for each word that asks, the position of the word whose key should score highest.
 
     Example:
         >>> import torch
@@ -110,7 +110,7 @@ def ladder(keys: Float[Tensor, " key"], words: Sequence[str], needs: Mapping[str
 
 
 def listening(rows: Mapping[str, Float[Tensor, " key"]]) -> Drawing:
-    """Draw how far a weight moves with its own score, and where the weights of two rows stand.
+    """Draw how far a weight moves with its own score, and where the weights of two rows lie.
 
     Args:
         rows: an open row of weights and a sure one, by their names.
@@ -234,14 +234,14 @@ def score_by_position(
     askers: Sequence[tuple[str, int]],
     answers: Sequence[tuple[str, Sequence[int]]],
 ) -> Drawing:
-    """Draw, in a panel for each head and each verb that asks, the score of two words everywhere.
+    """Draw the scores of two words at every position, with a panel for each head and asking verb.
 
     Args:
         scores: (asker, heads, word, position).
         words: two; the first is a noun.
         askers: each verb that asks, and its position.
         answers: for each head, what it answers, and how many positions after the verb the answer is
-            (before it: below zero).
+            (a number below zero if it is before the verb).
 
     Example:
         >>> import torch
@@ -264,7 +264,7 @@ head 0, bit, the (6,)
     def paint(canvas: Canvas) -> Real:
         places = iter(canvas.panels(n_heads * n_askers, HIGH + 118, across=n_askers))
         for h, (answer, offsets) in enumerate(answers):
-            # One scale for a head's panels: its hills can be compared.
+            # One scale for all panels of a head, so that its hills can be compared.
             unit = HIGH / max(highs[a][h] - lows[a][h] for a in range(n_askers))
             for a, (asker, asks) in enumerate(askers):
                 place = next(places)
@@ -316,7 +316,7 @@ head 0, bit, the (6,)
 
 
 def loss_of_share(share: Float[Tensor, ""], word: str) -> Drawing:
-    """Draw what a share of the right word costs: at a share of 1, at each halving, at a model's.
+    """Draw what a share of the right word costs: at 1, at each halving, and at a model's share.
 
     Args:
         share: what a model gives to the right word, a scalar above 0 and below 1.
@@ -385,13 +385,13 @@ def distance_waves(
     period: Float[Tensor, " pair"],
     trained: int,
 ) -> Drawing:
-    """Draw what each pair adds to a score, by how many places back the key stands, and the sum.
+    """Draw what each pair adds to a score, by how many positions back the key is, and the sum.
 
     Args:
-        back: places back; below 0 the key lies ahead of the query, where a causal mask hides it.
+        back: positions back; below 0 the key is ahead of the query, where a causal mask hides it.
         height: of each pair's wave.
-        top: how many places back the wave of each pair is highest.
-        period: its length in places.
+        top: how many positions back the wave of each pair is highest.
+        period: its length in positions.
         trained: how many distances, from 0 on, training had.
 
     Example:
@@ -487,7 +487,7 @@ LEAST, MOST = 0.5, 4096.0  # FLOPs a byte, the ends of the axis
 def roofline(
     intensity: Float[Tensor, " work"], names: Sequence[str], *, bandwidth: Real, peak: Real
 ) -> Drawing:
-    """Draw FLOPs a second over FLOPs a byte, both on logarithmic axes, and each work as a dot.
+    """Draw FLOPs a second over FLOPs a byte, both on logarithmic axes, and each workload as a dot.
 
     Args:
         intensity: FLOPs a byte, (work,), each between 0.5 and 4,096.

@@ -1,7 +1,7 @@
 """What every drawing is made of: tensors as boxes, operations as arrows, weights as widths.
 
-A drawing is an SVG, painted twice: once for a page and once, narrower and not smaller, for a phone.
-Each is painted from tensors, and whatever shows a number of one lies in a group that names the
+A drawing is an SVG, painted twice: once for a page and once, narrower but not smaller, for a phone.
+Each is painted from tensors, and whatever shows a number of a tensor is in a group that names the
 tensor (`data-tensor`), so that what is drawn can be read back and compared.
 """
 
@@ -20,8 +20,8 @@ from torch import Tensor
 WIDE, NARROW = 660, 320  # user units, which a page shows as pixels
 SHADE = 0.7  # the opacity of the largest entry
 
-# A page gives colours by these names, in its light and in its dark theme; elsewhere the second
-# value stands, on a ground of its own. A look is a class: what a symbol, a head or a mistake wears.
+# A page defines colours under these names, in its light and in its dark theme; elsewhere the second
+# value is used, on a ground of its own. A look is a class: what a symbol, head or mistake wears.
 STYLE = """
 .drawing{font-family:var(--pst-font-family-base,sans-serif);--ink:var(--pst-color-text-base,#1c1c1c);
 --quiet:var(--pst-color-text-muted,#555);--ground:var(--pst-color-background,#fff);--line:
@@ -56,8 +56,8 @@ var(--pst-color-border,#999)}
 class Drawing:
     """An SVG for a page, one for a phone, and the same in words.
 
-    Displays as the first; the output's metadata carries the second, the words (``alt``) and the
-    tensors drawn (``values``).
+    It is displayed as the first; the output's metadata carries the second, the words (``alt``) and
+    the tensors drawn (``values``).
 
     Args:
         paint: called with a `Canvas` of each width; what it returns is the height.
@@ -88,10 +88,10 @@ class Drawing:
 
 
 def svg(paint: Callable[["Canvas"], Real], width: int, alt: str) -> str:
-    """Paint for one width; the text of an SVG."""
+    """Paint for one width; returns the text of an SVG."""
     canvas = Canvas(width)
     height = round(paint(canvas))
-    # What is inside an image is hidden from a screen reader, links too.
+    # What is inside an image is hidden from a screen reader, including links.
     role = "group" if canvas.has_links else "img"
     kind = "narrow" if canvas.narrow else "wide"
     about = {"class_": f"drawing {kind}", "role": role, "aria_label": html.escape(alt)}
@@ -144,7 +144,7 @@ class Canvas:
 
     @contextmanager
     def group(self, look: str = "", **attributes: str | Real) -> Iterator[None]:
-        """Put what is drawn within together, with attributes such as ``data_tensor="weights"``.
+        """Group what is drawn inside, with attributes such as ``data_tensor="weights"``.
 
         Numbers have four digits: processors differ in the seventh of a float32.
         """
@@ -153,11 +153,12 @@ class Canvas:
 
     @contextmanager
     def link(self, address: str, name: str = "") -> Iterator[None]:
-        """Make what is drawn within a link.
+        """Turn what is drawn inside into a link.
 
         Args:
             address: "#chapter-3" leads to chapter 3, whatever its page is called.
-            name: what a screen reader calls it, with the words in it; these alone unless given.
+            name: what a screen reader calls it, which includes the words in it; without a name,
+                the words alone.
         """
         self.has_links = True
         named = {"aria_label": html.escape(name)} if name else {}
@@ -173,7 +174,7 @@ class Canvas:
         self.groups[-1].append(element)
 
     def panels(self, count: int, high: Real, *, across: int, on_phone: int = 1) -> list[Box]:
-        """Where panels of one size stand: so many side by side, the others below them."""
+        """Where panels of one size go: `across` or `on_phone` side by side, the others below."""
         columns = on_phone if self.narrow else across
         wide = self.width / columns
         return [Box(wide * (i % columns), high * (i // columns), wide, high) for i in range(count)]
@@ -187,17 +188,17 @@ class Canvas:
         across: Real,
         down: Real,
     ) -> list[Box]:
-        """Paint parts of any size side by side, on a phone one below another.
+        """Paint parts of any size side by side, or one below another on a phone.
 
         Args:
             x: the left edge of the first.
             y: its top.
-            parts: each called with its left edge and its top; what it returns is where it stands.
+            parts: each called with its left edge and its top; what it returns is where it is.
             across: from one to the next beside it.
             down: from one to the next below it.
 
         Returns:
-            Where each part stands.
+            Where each part is.
         """
         boxes = []
         for part in parts:
@@ -328,15 +329,15 @@ class Canvas:
 
         Args:
             name: of the tensor.
-            x: where its first cell begins; the labels of rows stand to the left.
-            y: its top; the labels of columns stand above.
+            x: where its first cell begins; the labels of rows are to the left.
+            y: its top; the labels of columns are above.
             tensor: (row, column).
             look: of its cells; without one, a colour for each sign.
             cell: width and height of one.
-            rows: their labels.
-            columns: theirs.
+            rows: the labels of the rows.
+            columns: the labels of the columns.
             largest: the size that is darkest; the largest in the tensor unless given.
-            digits: of each number behind the point, fewer where they do not fit; None for no
+            digits: of each number after the point, fewer where they do not fit; None for no
                 numbers.
         """
         wide, high = cell
@@ -526,7 +527,7 @@ class Canvas:
 
 
 def fitting(value: float, digits: int, wide: Real) -> str:
-    """A number of size 11 with so many digits behind the point, or with fewer, so that it fits."""
+    """A number of size 11 with this many digits after the point, or with fewer so that it fits."""
     words = number(value, digits)
     # A digit is 7 wide in the widest of the usual fonts, a point 3.5 and a minus 9.2.
     needed = 7 * len(words) - 3.5 * ("." in words) + 2.2 * ("−" in words)

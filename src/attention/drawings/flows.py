@@ -28,7 +28,7 @@ def two_stories(
 
     Args:
         stories: the words of each.
-        verbs: the place of each verb.
+        verbs: the position of each verb.
         who: the probability of each word as the answer to who, (story, seq).
         whom: the same for whom.
 
@@ -59,7 +59,7 @@ def two_stories(
                 canvas.flows(name, shares, arcs, "output", widest=10)
                 for x, share in zip(middles, shares, strict=True):
                     if share > 0.02:
-                        # Beside the first or the last word it would stand outside.
+                        # Centred on the first or the last word, the text would leave the panel.
                         at = min(max(x, panel.x + 40), panel.right - 40)
                         y = foot + (level - 4 if level < 0 else level + 4) + 5
                         said = f"{question} {share:.2f}"
@@ -128,7 +128,7 @@ def weighted_sum(
         paths = []
         if canvas.narrow:  # down to a row below, past all the others
             end_x, end_y = x, box.bottom + 34
-            # Above the row the flows would cross it.
+            # Above the row, the flows would cross the title.
             title, anchor, foot = (x, end_y + GAP + 19), "start", 30
             for (token, weight, lane), middle in zip(flowing, middles, strict=True):
                 canvas.text(x - 6, middle - 2, token, size=12, anchor="end")
@@ -168,10 +168,10 @@ def readers_and_writer(
     weights: Float[Tensor, " key"] | None = None,
     step: int = 0,
 ) -> Drawing:
-    """Draw what two recurrent networks have read at each letter, and what a third one gets of it.
+    """Draw what two recurrent networks have read at each letter, and what a third gets from it.
 
     Without weights every step of the writer gets the last states. With weights one of its steps
-    gets a flow from every letter, as wide as its weight.
+    gets a flow from every letter, as wide as the letter's weight.
 
     Args:
         letters: of the text.
@@ -189,7 +189,7 @@ def readers_and_writer(
     """
     half = encoded.shape[1] // 2
     readers = {"from the left": encoded[:, :half].T, "from the right": encoded[:, half:].T}
-    # In the order in which they stand: the reader from the right ends at the first letter.
+    # From left to right: the reader from the right ends at the first letter.
     last = encoded.new_tensor([*encoded[0, half:].tolist(), *encoded[-1, :half].tolist()])
     shades = {"largest": float(encoded.abs().max()), "digits": None}
     wrong = [sign != right for sign, right in zip(signs, answer, strict=True)]
@@ -220,7 +220,7 @@ def readers_and_writer(
         return paint_writer(canvas, y, columns)
 
     def paint_neck(canvas: Canvas, from_left: Box, from_right: Box) -> Real:
-        """Paint the last states side by side, and where they come from; where they end."""
+        """Paint the last states side by side and where they come from; returns where they end."""
         y, cell = from_right.bottom, 22 if canvas.narrow else 26
         begin = (canvas.width - cell * len(last)) / 2
         box = canvas.matrix("last states", begin, y + 56, last[None], cell=(cell, 24), **shades)
@@ -237,7 +237,7 @@ def readers_and_writer(
         return box.bottom
 
     def paint_writer(canvas: Canvas, y: Real, columns: Sequence[Real]) -> Real:
-        """Paint the steps of the writer below y, and what they get; the drawing's height."""
+        """Paint the writer's steps below y and what they get; returns the drawing's height."""
         pitch = min(58, (canvas.width - 12) / len(signs))
         wide, begin = pitch - (8 if canvas.narrow else 16), (canvas.width - pitch * len(signs)) / 2
         middles = [begin + (t + 0.5) * pitch for t in range(len(signs))]
@@ -310,11 +310,11 @@ def writing_steps(
 ) -> dict[str, Drawing]:
     """Draw an encoder that reads, then each step of a decoder that writes.
 
-    Into every step flows what cross-attention takes from the letters, as wide as their weights.
+    What cross-attention takes from the letters flows into every step, as wide as their weights.
 
     Args:
-        letters: that are read.
-        signs: that are written, one in each step.
+        letters: those that are read.
+        signs: those that are written, one in each step.
         weights: of cross-attention in each step, (target, key).
 
     Example:
@@ -334,7 +334,7 @@ def writing_steps(
             left = 6 if canvas.narrow else 90
             columns = write_letters(canvas, letters, left)
             paint_reading(canvas, columns, left, lit=not step)
-            # Where <start> and each sign stand: the first needs more room.
+            # The middles of <start> and of each sign: <start> needs more room.
             pitch = min(44, (canvas.width - left - 52) / len(signs))
             places = [left + 23, *(left + 46 + (t + 0.5) * pitch for t in range(len(signs)))]
             paint_writing(canvas, left, step, places)
@@ -400,7 +400,7 @@ def writing_steps(
 
 
 def most_looked_at(letters: Sequence[str], row: Float[Tensor, " key"]) -> str:
-    """The letters with much weight, in the order in which they stand."""
+    """The letters with much weight, in the order of the text."""
     named = ", ".join(
         f"{'space' if letter == ' ' else letter} {weight:.2f}"
         for letter, weight in zip(letters, row, strict=True)
@@ -421,8 +421,8 @@ def write_match_copy(
 ) -> Drawing:
     """Draw how the last token finds what followed it last time: writes, matches, copies.
 
-    One head of the first layer writes into each row what stood before it, one of the second finds
-    it.
+    One head of the first layer writes into each row what came before it, and one head of the second
+    layer finds what was written.
 
     Args:
         tokens: of the sequence.

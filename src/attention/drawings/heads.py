@@ -1,4 +1,4 @@
-"""What is cut into heads, merged again, and kept of them in a cache."""
+"""What is cut into heads, what is merged again, and what a cache keeps of them."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -97,7 +97,8 @@ def view_then_transpose(
 ) -> dict[str, Drawing]:
     """Draw Q, `view` of it and `transpose` of that, by the names of these steps.
 
-    The same pieces are drawn in each step, a token's part of a head each: only their places change.
+    The same pieces, each a token's part of a head, are drawn in every step: only their places
+    change.
 
     Args:
         q: (seq, d_model).
@@ -159,7 +160,7 @@ def view_then_transpose(
                 for r in range(n_heads):
                     x = left + wide * d_key * (r + 0.5)
                     canvas.text(x, below, f"head {r}", f"head-{r} of bold", size=12)
-            # As high at every step, so that the page below stays where it is.
+            # Equally high at every step, so that the page below stays where it is.
             return top + high * rows + 7 * (seq - 1) + 8
 
         return Drawing(paint, alt, pieces)
@@ -274,7 +275,7 @@ def merging(shape: tuple[int, int, int], tokens: Sequence[str]) -> dict[str, Dra
 
 
 def merges(shape: tuple[int, int, int], tokens: Sequence[str], query: int) -> Drawing:
-    """Draw the merge beside a reshape without the transpose, and one row of each lit.
+    """Draw the merge beside a reshape without the transpose, with one row of each lit.
 
     Args:
         shape: (heads, query, d_key) of the heads' results.
@@ -329,7 +330,7 @@ def paint_cells(
     cell: tuple[Real, Real],
     apart: Real = 0,
 ) -> Box:
-    """Paint cells in the colour of their head, the darker the later their token, with its number.
+    """Paint cells in the colour of their head, darker for later tokens, with the token's number.
 
     The shade of the first token is 1 / seq and not 0, so that it has a colour too.
     """
@@ -381,7 +382,7 @@ def heads_add(
     """
     n_heads, d_key = results.shape
     d_model = wrote.shape[1]
-    # Of each row: its name, what stands beside it, its look.
+    # For each row: its name, its label, its look and its numbers.
     rows = [
         (f"head {r} wrote", f"{'+ ' if r else ''}head {r} writes", f"head-{r}", wrote[r])
         for r in range(n_heads)
@@ -435,7 +436,7 @@ def heads_add(
     return Drawing(paint, alt, own | {name: row for name, *_, row in rows})
 
 
-HEAD, UNIT = 34, 6  # what a head takes, and a number
+HEAD, UNIT = 34, 6  # the size of a head, and of a number
 
 
 def four_caches(
@@ -446,13 +447,13 @@ def four_caches(
 ) -> Drawing:
     """Draw the keys and values that a token leaves in a cache, or its latent row and rotary key.
 
-    What is kept is shaded, each number by its size. What is made of it again is dashed.
+    What is kept is shaded, each number by its size. What is made from it again is dashed.
 
     Args:
         kept: for each kind of attention (2, kv_heads, d_key), the token's keys and its values.
         latent: (d_latent,), the token's latent row.
         rotary_key: (d_rotary,), its rotary key.
-        n_heads: how many heads of queries; kv_heads divides it.
+        n_heads: how many query heads; kv_heads divides it.
 
     Example:
         >>> import torch

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from attention.drawings.drawing import Box, Canvas, Drawing, point, tenth
 
-WIDEST = 26  # the width of an arrow by which 1 arrives
+WIDEST = 26  # the width of an arrow that brings a gradient of 1
 LOOKS = ("x", "output", "weights", "scores", "q")  # of the answers, the row, and so on
 
 
@@ -85,7 +85,7 @@ def gradients_way_back(gradients: Mapping[str, Float[Tensor, "..."]]) -> Drawing
 
 
 class Stop(NamedTuple):
-    """What a step comes to, and what leads there.
+    """What a step reaches, and what leads there.
 
     Attributes:
         name: in the box.
@@ -116,7 +116,7 @@ WIDE, HIGH = 52, 30  # of a box
 
 
 def who_asks() -> Drawing:
-    """Draw both orders, the question and what it brings lit.
+    """Draw both orders of a decoder's step, with the question and what it brings lit.
 
     Example:
         >>> from attention.drawings import who_asks
@@ -179,7 +179,7 @@ def residual_stream(
     """Draw a token's row on its way through a pre-norm stack, as wide as it is long.
 
     Args:
-        rows: as it comes, and as each sublayer leaves it, (row, d_model).
+        rows: the row as it comes, and as each sublayer leaves it, (row, d_model).
         token: whose row it is.
         sublayers: the name of each, one fewer than rows.
 
@@ -251,8 +251,8 @@ LAYER_HIGH, TITLE, GAP = 30, 26, 22  # of a layer, of a stack's title, between t
 def cone(stacks: Mapping[str, Sequence[Bool[Tensor, "_ _"]]]) -> Drawing:
     """Draw stacks of layers, and in each what leads to the last token of the highest.
 
-    A row of dots is the tokens before the first layer or after one of them. A dot is full where the
-    last token can have heard of it, and lines lead to it from the dots above that see it.
+    A row of dots is the tokens before the first layer or after one of the layers. A dot is full
+    where the last token can have heard of it, and lines lead to it from the dots above that see it.
 
     Args:
         stacks: by its title, the masks (query, key) of each stack's layers, the lowest first; True
@@ -299,7 +299,7 @@ def paint_stack(
     reached: Bool[Tensor, "rows _"],
     top: Real,
 ) -> Real:
-    """Paint one stack from its highest row down; where it ends."""
+    """Paint one stack from its highest row down; returns where it ends."""
     n_rows, n_tokens = reached.shape
     start = 70
     pitch = (canvas.width - start - 12) / (n_tokens - 1)

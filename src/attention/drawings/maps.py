@@ -1,4 +1,4 @@
-"""Maps of the book: pieces that lead to their chapters, and what a chapter builds lit."""
+"""Maps of the book: pieces that lead to their chapters, with what a chapter builds lit."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -75,10 +75,10 @@ def module_map(lit: int | None = None, *, mistakes: Sequence[str] = ()) -> Drawi
     Each piece is a link to its chapter. The way turns at the end of each line.
 
     Args:
-        lit: the chapter, 1 to 7, whose pieces are lit: those before it are plain, those after it
-            faint. None for the whole map.
-        mistakes: names of pieces. At the step that makes each stands a red mark, with the number
-            of its place in this list.
+        lit: the chapter, 1 to 7, whose pieces are lit: those before it are plain, and those after
+            it are faint. None for the whole map.
+        mistakes: names of pieces. The step that makes a piece gets a red mark, with the number of
+            the name in this list.
 
     Example:
         >>> from attention.drawings import module_map
@@ -137,7 +137,7 @@ def paint_piece(canvas: Canvas, piece: Piece, x: Real, y: Real, lit: int | None)
     caption = y + (50 if piece.words else 64)
     with canvas.group(faintness(piece, lit)):
         with canvas.link(f"#chapter-{chapter}"):
-            # All of it can be pointed at, what lies between its words too.
+            # All of it can be pointed at, including what lies between its words.
             canvas.rectangle(x - 32, y - ABOVE, 64, ABOVE + BELOW, "ground")
             box = (
                 paint_words(canvas, piece, x, y)
@@ -152,7 +152,7 @@ def paint_piece(canvas: Canvas, piece: Piece, x: Real, y: Real, lit: int | None)
             with canvas.link(f"#chapter-{chapter}", f"{piece.name}, chapter {chapter}"):
                 canvas.rectangle(x + 20 + 14 * nth, caption - 11, 24, 15, "ground")
                 canvas.text(x + 25 + 14 * nth, caption, str(chapter), "quiet link", size=11)
-    # The name of its rows' axis stands to the left of a box.
+    # The name of the rows' axis is to the left of the box.
     left = 12 if piece.axes[0] else 0
     return Box(box.x - left, y - ABOVE, box.width + left, ABOVE + BELOW)
 
@@ -222,8 +222,8 @@ class Tower(NamedTuple):
 
     Attributes:
         line: x of its residual stream.
-        side: 1 where its sublayers stand to the right of it, -1 where to the left.
-        reach: how far from the line they stand.
+        side: 1 where its sublayers are to the right of it, -1 where they are to the left.
+        reach: how far from the line they are.
     """
 
     line: Real
@@ -272,8 +272,8 @@ def two_towers(lit: int | None = None) -> Drawing:
     Each piece is a link to its chapter.
 
     Args:
-        lit: the chapter, 8 to 13, whose pieces are lit: those before it are plain, those after it
-            faint. None and 13 for the whole.
+        lit: the chapter, 8 to 13, whose pieces are lit: those before it are plain, and those after
+            it are faint. None and 13 for the whole.
 
     Example:
         >>> from attention.drawings import two_towers
@@ -314,7 +314,7 @@ def towers_told(size: dict[str, tuple[int, ...]], lit: int | None) -> str:
 
 @contextmanager
 def part_of(canvas: Canvas, lit: int | None, chapter: int) -> Iterator[Part]:
-    """What is painted within leads to its chapter, and is faint while that is still to come."""
+    """What is painted inside leads to its chapter, and is faint while that is still to come."""
     faint = "faint" if lit is not None and chapter > lit else ""
     with canvas.group(faint), canvas.link(f"#chapter-{chapter}"):
         yield Part(chapter, lit in (None, chapter))
@@ -328,7 +328,7 @@ def name_part(canvas: Canvas, part: Part, x: Real, y: Real, words: str, look: st
 def paint_part(
     canvas: Canvas, part: Part, x: Real, foot: Real, shape: tuple[int, int], look: str = "x"
 ) -> Box:
-    """Paint a tensor with its foot there, its middle at x."""
+    """Paint a tensor with its middle at x and its foot at `foot`."""
     rows, columns = shape
     corner = x - columns * SMALL / 2, foot - rows * SMALL
     return canvas.tensor(*corner, shape, part.look(look), unit=SMALL)
@@ -545,7 +545,7 @@ def which_one() -> Drawing:
     Every mechanism has links to its chapters.
 
     Source:
-        This book's own: what its measurements of Part III come to.
+        This book's own: what its measurements of Part III amount to.
 
     Example:
         >>> from attention.drawings import which_one

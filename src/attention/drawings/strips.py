@@ -14,7 +14,7 @@ from attention.drawings.drawing import Box, Canvas, Drawing, number
 def name_strip(
     canvas: Canvas, x: Real, y: Real, words: str, look: str, *, away: Real = 12, above: Real
 ) -> None:
-    """Name the strip that begins at (x, y): to its left, on a phone above it."""
+    """Name the strip that begins at (x, y): to its left, or above it on a phone."""
     if canvas.narrow:
         canvas.text(x, y - above, words, look, anchor="start")
     else:
@@ -94,7 +94,7 @@ def mask_after_softmax(
 ) -> Drawing:
     """Draw the weight of the key with the largest allowed score, masked first and masked late.
 
-    Each is a fraction: a mask that comes late strikes a key above the line and not below it.
+    Each is a fraction: a mask that comes late strikes out a key above the line but not below it.
 
     Args:
         scores: of one query, (key,).
@@ -165,7 +165,7 @@ def logit_by_head(
     """Draw the logit of each answer as the parts that it is the sum of.
 
     Args:
-        parts: what each head brings, and last the biases.
+        parts: what each head brings, then what the biases bring.
         answers: (verb, question, word) of each row.
 
     Example:
@@ -210,7 +210,7 @@ LOOKS = ("x", "head-1", "head-0")  # of the token's own row, of what the heads w
 def score_in_parts(
     parts: Mapping[str, Float[Tensor, " part"]], names: Sequence[str], key: str
 ) -> Drawing:
-    """Draw the score that one key gets in each of a few sequences, as the parts it is the sum of.
+    """Draw the score that one key gets in each of a few sequences, as the sum of its parts.
 
     Without a norm between the layers a key is a sum, and so is its score.
 
@@ -264,9 +264,9 @@ def decode_step(
     bandwidth: Real,
     peak: Real,
 ) -> Drawing:
-    """Draw for each step the time of reading weights and cache above the time of computing.
+    """Draw each step's time of reading weights and cache above its time of computing.
 
-    Both go on side by side, so that a step takes as long as the longer of its two strips.
+    Both go on at the same time, so that a step takes as long as the longer of its two strips.
 
     Args:
         bytes_read: of the weights and of the cache, (step, 2).
@@ -330,7 +330,7 @@ def prefixed(count: int, unit: str) -> str:
     return f"{count / 1000**thousands:.3g} {' kMGT'[thousands].strip()}{unit}"
 
 
-# What crosses on each way, in this order: its name and its look.
+# What crosses with each of the two methods, in this order: its name and its look.
 STANDARD = {
     "Q": "q",
     "K": "k",
@@ -351,13 +351,13 @@ def two_memories(
     v: Float[Tensor, "key d_value"],
     tile: int,
 ) -> Drawing:
-    """Draw a large slow memory and a small quick one, and count the bytes that cross.
+    """Draw a large slow memory and a small fast one, and count the bytes that cross.
 
     Each tile of queries stays in the small memory until all tiles of keys and values have passed.
     Standard attention writes scores and weights to the large memory and reads each of them again.
 
     Args:
-        q: of one head, (query, d_key); its numbers are not read, their size is.
+        q: of one head, (query, d_key); its numbers are not read, only their size.
         k: (key, d_key).
         v: (key, d_value).
         tile: how many queries a tile has.

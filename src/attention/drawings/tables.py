@@ -83,7 +83,7 @@ def same_average(
     words: Float[Tensor, "2 d_model"],
     positions: Float[Tensor, "2 d_model"],
 ) -> Drawing:
-    """Draw the average of two rows of X, for a sentence and for the same with the two exchanged.
+    """Draw the average of two rows of X, for a sentence and for the same with two words exchanged.
 
     Args:
         sentences: two, alike but for the words at the two positions, which are exchanged.
@@ -118,7 +118,7 @@ def same_average(
             box = canvas.matrix(which, x, y, values[which], **look)
             average = f"{which} average"
             below = canvas.matrix(average, x, y + 5.2 * 22, values[average], **look)
-            # Beside the right half there is room on its right.
+            # The right half has room on its right.
             side, anchor = (box.right + 8, "start") if x > margin else (x - 6, "end")
             for r, label in enumerate(labels[nth]):
                 canvas.text(side, y + 22 * r + 15, label, size=12, anchor=anchor)
@@ -309,7 +309,7 @@ def mask_before_softmax(
 
         def after(x: Real, y: Real) -> Box:
             name(x, y, "weights", "each row sums to 1")
-            rows = tokens if canvas.narrow else ()  # beside the scores theirs are in sight
+            rows = tokens if canvas.narrow else ()  # side by side, the scores' labels are in sight
             box = canvas.matrix("weights", x, y, weights, "weights", rows=rows, **labels)
             stairs(box)
             return box
@@ -334,7 +334,7 @@ def teacher_forcing(
     mask: Bool[Tensor, "target target"],
     name: Callable[[int], str],
 ) -> Drawing:
-    """Draw one pass over a right answer: a row for each question, what it sees, what it is asked.
+    """Draw one pass over a right answer: a row per question, what it sees and what it is asked for.
 
     Args:
         reads: the ids that go in, (target,).
@@ -541,10 +541,10 @@ def two_readers(
     tokens: Sequence[str],
     shared: int,
 ) -> Drawing:
-    """Draw what two readers keep who begin with the same tokens and go on with one of their own.
+    """Draw what two readers keep: they begin with the same tokens and go on with one of their own.
 
-    The first lines are those of a cache, a row of key and value for each token; the others those of
-    a state, the sum of key · valueᵀ.
+    The upper part shows a cache, which is a row of key and value for each token; the lower part
+    shows a state, which is the sum of key · valueᵀ.
 
     Args:
         key: of the shared tokens, then one of each reader, (shared + 2, d_key).

@@ -16,7 +16,7 @@ AS_TRAINED = -1
 
 
 def aim_heads_explorer(sentence: str = "a dog chased the red ball") -> Explorer:
-    """Put all the weight that the verb gives in one head on a word, and see what comes back.
+    """Aim all the weight that the verb gives in a head at one word, and see what comes back.
 
     Args:
         sentence: its words are in the model's vocabulary, a verb among them.

@@ -17,7 +17,7 @@ from attention.trained.dates import (
     load,
 )
 
-# Held-out days, in several ways of writing; each fits the width of a phone.
+# Held-out days, written in several ways; each fits the width of a phone.
 DATES = (
     "friday, the 26th of may, 1916",
     "fri oct 13, 1978",
@@ -33,8 +33,8 @@ ATTENTIONS = {
     "general": "narrow-general",
     "concat": "narrow-concat",
 }
-# A recurrent model has no positions that run out, so a reader may fill the field, 200 letters. The
-# view itself refuses what is longer than a date, and says why.
+# A recurrent model has no positions that run out, so a reader may fill the field with 200 letters.
+# The view itself refuses what is longer than a date, and says why.
 READS = Reads("date", "your own date", "the 1st of may, 2024", list(LETTERS.tokens), 200)
 
 
@@ -110,6 +110,6 @@ def part(step: int) -> str:
 
 
 def said(date: WrittenDate, name: str) -> list[int]:
-    """The first letter that says the year, the month or the day, and the one behind the last."""
+    """The first letter that says the year, the month or the day, and the one after the last."""
     span = getattr(date, name)
     return [span.start, span.stop]

@@ -13,8 +13,8 @@ from attention.pretrained.maps import map_of
 from attention.pretrained.measured import load_measured
 from attention.pretrained.sentences import OPENING
 
-BUTTONS = 6  # heads of a rule that have one
-MEASURED = [  # of each rule, on what
+BUTTONS = 6  # how many heads of a rule have a button
+MEASURED = [  # what each rule is measured on
     "on four texts",
     "on sentences that part subject and verb",
     "on four texts",
@@ -28,8 +28,8 @@ def all_heads_explorer(texts: Sequence[str] | None = None) -> Explorer:
     """Explore the 270 heads of SmolLM2-135M: what each looks at, by which rule, and what it costs.
 
     Args:
-        texts: of the reader's own, each shorter than some twenty tokens; the model is loaded and
-            reads them. Unless given, the stored ones.
+        texts: the reader's own, each shorter than about twenty tokens; the model is loaded and
+            reads them. If none are given, the stored ones are shown.
 
     Returns:
         The explorer, with controls ``sentence``, ``rule``, ``layer``, ``head`` and
@@ -94,7 +94,7 @@ def all_heads_explorer(texts: Sequence[str] | None = None) -> Explorer:
         f"{n_layers * n_heads} heads",
         {
             "sentence": Dropdown(
-                # What they begin with alike would fill a narrow menu.
+                # The opening that they share would fill a narrow menu.
                 options=[(text.removeprefix(f"{OPENING} "), text) for text in maps],
                 description="sentence",
             ),

@@ -18,7 +18,7 @@ def attention_graph_explorer(
     d_models: Sequence[int] = D_MODELS,
     n_heads: Sequence[int] = N_HEADS,
 ) -> Explorer:
-    """Explore a module's attention weights as graphs over the tokens, beside the same as maps.
+    """Explore a module's attention weights as graphs over the tokens, beside the weights as maps.
 
     Padding is masked; a causal mask can be added. The weights are those of the
     trained model.

@@ -1,8 +1,9 @@
 """An attention head that the reader sets by hand, and at how many verbs it is right.
 
-A word's score is the sum of what it is liked for: for being a noun, and for its seat. Counted from
-the start of the sentence, the seats are the same for every asker: one query for all verbs. Counted
-from the verb that asks, each verb has a query of its own.
+A word's score is the sum of what the head likes about it: that it is a noun, and its position. When
+positions are counted from the start of the sentence, they are the same for every verb that asks, so
+there is one query for all verbs. When they are counted from the verb that asks, each verb has a
+query of its own.
 """
 
 from collections.abc import Sequence
@@ -34,7 +35,7 @@ QUESTIONS = ("who", "whom")
 ALL_NOUNS = (*NOUNS, *PLURALS, *PLACES, *TIMES, VOCABULARY.unk)  # an unknown word is drawn as one
 FROM_VERB = (-2, -1, 1, 2, 3)
 FROM_START = (0, 1, 2, 3, 4)
-# What may be liked, and what a slider calls it: a seat by both ways of counting.
+# What may be liked, and what a slider calls it: a position by both ways of counting.
 LIKED = {
     "noun": "noun",
     "before_2": "2 before · word 1",
@@ -44,8 +45,8 @@ LIKED = {
     "after_3": "3 after · word 5",
 }
 MOST = 6
-# What the stored frames are computed for. No two controls stand alike, so that a page which takes
-# one for another is noticed.
+# What the stored frames are computed for. No two controls have the same value, so that a page that
+# takes one for another is noticed.
 STORED = {"who": (5, 3, 6, 1, 2, 4), "whom": (2, 1, 4, 3, 5, 6)}
 
 
@@ -54,9 +55,9 @@ class Asked(NamedTuple):
 
     Attributes:
         nouns: (batch, seq): 1 for a noun, 0 for another word, -1 for padding.
-        verbs: (batch, 2), the places of the verbs.
-        who: (batch, 2), the place of who acts, for each verb.
-        whom: (batch, 2), the place of whom it is done to; -1 where there is nobody.
+        verbs: (batch, 2), the positions of the verbs.
+        who: (batch, 2), the position of who acts, for each verb.
+        whom: (batch, 2), the position of who is acted on, for each verb; -1 where there is nobody.
     """
 
     nouns: Float[Tensor, "batch seq"]
@@ -93,7 +94,7 @@ def scores(
         nouns: as in `Asked`.
         verbs: as in `Asked`.
         likes: how much the head likes each of `LIKED`.
-        from_the_verb: whether seats are counted from the verb that asks, or from the start.
+        from_the_verb: whether positions are counted from the verb that asks, or from the start.
     """
     place = torch.arange(nouns.shape[-1])
     from_verb = place - verbs[..., None]
@@ -116,7 +117,7 @@ def answers(scores: Float[Tensor, "*batch seq"]) -> Int64[Tensor, "*batch"]:
 
 
 def count_right(asked: Asked, question: str, likes: Sequence[int], *, from_the_verb: bool) -> int:
-    """Count the verbs of which the head looks most at the right word."""
+    """Count the verbs for which the head looks most at the right word."""
     wanted = getattr(asked, question)
     given = answers(scores(asked.nouns, asked.verbs, likes, from_the_verb=from_the_verb))
     return int(((given == wanted) & (wanted >= 0)).sum())
@@ -130,12 +131,12 @@ def two_verb_sentences() -> list[Sentence]:
 def be_the_head_explorer() -> Explorer:
     """Be an attention head: set what it likes, and see what each of two verbs looks at.
 
-    Of 500 sentences with two verbs it says at how many verbs the head is right. A text field takes
-    a sentence of the reader's own.
+    The explorer says at how many verbs of 500 sentences with two verbs the head is right. A text
+    field takes a sentence of the reader's own.
 
     Returns:
-        The explorer, with controls ``question``, ``from_the_verb``, ``noun`` and one for each seat:
-        ``before_2``, ``before_1``, ``after_1``, ``after_2`` and ``after_3``.
+        The explorer, with controls ``question``, ``from_the_verb``, ``noun`` and one for each
+        position: ``before_2``, ``before_1``, ``after_1``, ``after_2`` and ``after_3``.
     """
     asked = encode(two_verb_sentences())
     tokens = SENTENCE.split()
@@ -159,7 +160,7 @@ def be_the_head_explorer() -> Explorer:
         }
 
     def still(_frame: Frame) -> Picture:
-        """What the controls start at, which is not what the frames are stored for."""
+        """What the controls start at, which is not the setting that the frames are stored for."""
         likes = [control.value for control in sliders.values()]
         made = scores(nouns, places, likes, from_the_verb=False)
         return plot_matrices(

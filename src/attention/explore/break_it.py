@@ -33,7 +33,7 @@ from attention.trained.who_and_whom import (
 
 SENTENCE = "the cat saw the dog and the dog chased the other cat"
 COUNT = 300  # sentences that the price is counted on
-PADS = 2  # behind a sentence that is shown, so that a mask has something to hide
+PADS = 2  # after a sentence that is shown, so that a mask has something to hide
 # What a checkbox calls each mistake.
 MISTAKES = {
     "wrong_split": "wrong split: view alone",
@@ -50,7 +50,7 @@ class Attended(NamedTuple):
 
 
 def view_alone(x: Float[Tensor, "batch seq d_model"], n_heads: int) -> Tensor:
-    """Split without the transpose: a row of a head is a part of one token and another's."""
+    """Split without the transpose: a head's row for one token is a part of another token."""
     batch, seq, d_model = x.shape
     return x.view(batch, n_heads, seq, d_model // n_heads)
 
@@ -79,18 +79,18 @@ def attend_wrongly(
     scores = scaled_scores(q, k, scale=1.0 if no_scale else None)
     if not mask_too_late:
         scores = scores.masked_fill(~mask, -1e9)
-    # Over the queries a column that is hidden before the softmax comes out as equal numbers, not
-    # as zeros: hence the second mask, as in chapter 4.
+    # With a softmax over the queries, a column that is hidden before it comes out as equal numbers,
+    # not as zeros. That is why there is a second mask, as in chapter 4.
     weights = scores.softmax(dim=-2 if wrong_axis else -1) * mask
     merge = reshape_alone if no_transpose else merge_heads
     return Attended(attention.w_o(merge(weights @ v)), weights)
 
 
 def count_right() -> tuple[dict[tuple[bool, ...], int], int]:
-    """Count the verbs of which both answers are right, for each combination of the mistakes.
+    """Count the verbs for which both answers are right, for each combination of the mistakes.
 
     Returns:
-        The counts, by what of `MISTAKES` is on, and of how many verbs.
+        The counts, by which of `MISTAKES` are on, and the number of verbs that they are out of.
     """
     model, batch = load(8, 2).double(), encode(new_sentences(count=COUNT))
     of = len(batch.verb)

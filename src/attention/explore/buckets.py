@@ -11,7 +11,7 @@ from attention.explore.explorer import Explorer, Frame, explorer
 from attention.plots import Picture, plot_matrices
 from attention.sparse.hashing import largest_product, lsh_buckets
 
-# In degrees. The query points up, its key lies `angle` away from it, and no other comes near.
+# In degrees. The query points up, its key lies `angle` away from it, and no other token comes near.
 QUERY, KEY = 12, 3
 OTHERS = (196, 343, 265, 217, 238, 310, 202, 289, 334, 250, 226, 277, 322, 301)
 ANGLES = tuple(range(0, 91, 15))
@@ -23,7 +23,7 @@ TRIES = 1000
 
 
 def buckets_explorer() -> Explorer:
-    """Explore when hashing brings a query and its key together, and what it costs if not.
+    """Explore when hashing brings a query and its key together, and what it costs when it does not.
 
     Returns:
         The explorer, with controls ``angle``, ``n_buckets``, ``rounds``, ``chunk`` and ``draw``.
@@ -89,7 +89,7 @@ def names() -> list[str]:
 
 
 def degrees_of_tokens() -> Tensor:
-    """Where each token points, (angles, seq), counted from the right against the clock."""
+    """Where each token points, (angles, seq), counted anticlockwise from the right."""
     rows = []
     for angle in ANGLES:
         others = iter(OTHERS)
@@ -110,7 +110,7 @@ def token_vectors() -> Tensor:
 
 
 def dense_weights(tokens: Tensor) -> Tensor:
-    """Of queries with keys of length 1, over all pairs but that of a token with itself."""
+    """The weights of the queries with keys of length 1, over all pairs but a token with itself."""
     scores = tokens @ F.normalize(tokens, dim=-1).mT
     return scores.masked_fill(torch.eye(SEQ).bool(), -math.inf).softmax(-1)
 
@@ -121,7 +121,7 @@ def hashed(x: Tensor, rotations: Tensor) -> Tensor:
 
 
 def pairs_seen(buckets: Tensor, chunk: int) -> Tensor:
-    """(…, seq) -> (…, query, key): one bucket, and the query's chunk or the one before it."""
+    """(…, seq) -> (…, query, key): one bucket, and the query's chunk or the previous one."""
     chunks = buckets.argsort(dim=-1, stable=True).argsort(dim=-1) // chunk
     back = chunks[..., :, None] - chunks[..., None, :]
     return (buckets[..., :, None] == buckets[..., None, :]) & ((back == 0) | (back == 1))

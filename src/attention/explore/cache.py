@@ -27,8 +27,8 @@ LATENTS = {"latent, 24 numbers": 24, "latent, 12 numbers": 12}
 def cache_explorer() -> Explorer:
     """Explore what the trained date transformer keeps of each sign, and what fewer numbers cost it.
 
-    Its heads of keys and values are averaged in groups, or its keys and values are made of latent
-    rows, in both attentions of the decoder, without training after it.
+    In both attentions of the decoder, its KV heads are averaged in groups, or its keys and values
+    are made of latent rows. The model is not trained after that.
 
     Returns:
         The explorer, with controls ``attention``, ``length`` and ``date``.
@@ -130,7 +130,7 @@ def converted(model: TransformerDates, attention: str) -> TransformerDates:
 def factors(attention: MultiHeadAttention, d_latent: int) -> tuple[Tensor, Tensor]:
     """The best two matrices of that width for keys and values: (2 · d_model, d_latent), and down.
 
-    The best in the sum of squares, by the largest singular values.
+    They are the best in the sum of squares, and are made of the largest singular values.
     """
     stacked = torch.cat([attention.w_k.weight, attention.w_v.weight])
     u, s, vh = torch.linalg.svd(stacked, full_matrices=False)

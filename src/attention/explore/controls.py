@@ -45,5 +45,5 @@ def choices(control: Widget) -> list[tuple[str, Any]]:
 
 
 def position(control: Widget) -> int:
-    """Where a control stands: the index of its value among its choices."""
+    """The position of a control: the index of its value among its choices."""
     return int(control.value) if isinstance(control, Checkbox) else control.index

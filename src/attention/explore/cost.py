@@ -67,7 +67,7 @@ def cost_explorer() -> Explorer:
 
 
 def multiply_adds(n: int, d_model: int, n_heads: int) -> Tensor:
-    """Those of a layer's projections, pairs and feed-forward, (parts,)."""
+    """The multiply-adds of a layer's projections, pairs and feed-forward, (parts,)."""
     attention = multi_head(n, d_model, n_heads)
     feed_forward = 2 * n * d_model * (4 * d_model)
     return torch.tensor(

@@ -28,13 +28,15 @@ class Reads(NamedTuple):
     """What a reader may write, for a view to compute.
 
     Attributes:
-        kind: "sentence", "date" …: what is written in one view goes along to all of its kind.
-        label: of the text field.
-        placeholder: what stands in it while it is empty.
-        vocabulary: the tokens, in the order of their ids. Without an <unk> others are refused.
+        kind: "sentence", "date" …: what is written in one view is carried over to all views of its
+            kind.
+        label: the label of the text field.
+        placeholder: what the field shows while it is empty.
+        vocabulary: the tokens, in the order of their ids. Without an <unk>, other tokens are
+            refused.
         longest: how many tokens the model reads at most.
         examples: texts to try; the view's own unless given.
-        read_as: words that the model never met, and those that it reads in their place.
+        read_as: words that the model never met, and those that it reads instead of them.
     """
 
     kind: str
@@ -46,7 +48,7 @@ class Reads(NamedTuple):
     read_as: dict[str, str] | None = None
 
 
-# The model learnt its verbs in the past; people type them in the present.
+# The model learnt its verbs in the past tense; people type them in the present.
 PRESENT = {
     "chases": "chased",
     "follows": "followed",
@@ -90,7 +92,7 @@ class Explorer(VBox):
     _ipython_display_ = None
 
     def __init__(self, name: str, controls: Mapping[str, Widget], view: FrameView, still: Picture):
-        # One option is no choice, and a slider that cannot move would be a defect.
+        # A single option is not a choice, and a slider that cannot move would be a defect.
         shown = [each for each in controls.values() if len(getattr(each, "options", "two")) > 1]
         super().__init__([Box(shown).add_class("explorer-controls"), view])
         self.add_class("explorer")
@@ -127,12 +129,12 @@ def explorer(
         controls: the widgets by name: ``SelectionSlider``, ``Dropdown`` or ``Checkbox``. Those that
             ``frame`` takes as an argument choose the frame; the others are read by the view alone.
         frame: computes one frame with the functions of ``attention``. Tensors in it travel as
-            binary numbers, everything else as JSON. A ``ValueError`` it raises is shown in the
-            picture's place, with its own words.
+            binary numbers, everything else as JSON. A ``ValueError`` that it raises is shown
+            instead of the picture, in its own words.
         still: draws the first frame, the one that the controls start at, as a static picture.
         models: the weights with which the page computes what a reader writes, by the name that the
             view's ``model`` gives them; unless given, the stored ones of each d_model and n_heads,
-            as "8,2".
+            under names such as "8,2".
         reads: what a reader may write; None where there is nothing to write.
 
     Returns:

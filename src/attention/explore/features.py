@@ -47,7 +47,7 @@ def features_explorer() -> Explorer:
             "exact": exact,
             "estimates": torch.stack([each[:SHOWN] for each in estimates]),
             "misplaced": shares[:, :SHOWN],
-            # The mean over all draws, and the ends of what 80 of 100 come to: (features, 3).
+            # The mean over all draws, and the ends between which 80 of 100 lie: (features, 3).
             "spread": torch.cat([shares.mean(1, keepdim=True), shares.quantile(ends, 1).T], 1),
         }
 
@@ -75,7 +75,7 @@ def features_explorer() -> Explorer:
 
 
 def asked_pairs() -> tuple[list[int], Tensor, Tensor]:
-    """The keys of eight pairs, and of one head: each key's query, and the pairs, (8, d_key)."""
+    """Eight pairs' keys; from one head, the query for each key and each pair's key, (8, d_key)."""
     model = recall.load().requires_grad_(False).double()
     pairs = new_pairs(PAIRS, 1)
     x, attention = model.embed(pairs.keys, pairs.values, pairs.keys), model.attention
@@ -92,11 +92,11 @@ def projections(n_features: int, d_key: int, orthogonal: bool) -> list[Tensor]:
 
 
 def estimated_weights(q: Tensor, k: Tensor, projection: Tensor) -> Tensor:
-    """What random features make of softmax's weights, (query, key): those of the identity."""
+    """What random features make of softmax's weights, (query, key), with the identity as values."""
     q, k, identity = (x[None, None] for x in (q, k, torch.eye(len(k), dtype=k.dtype)))
     return performer_attention(q, k, identity, projection)[0, 0]
 
 
 def misplaced(weights: Tensor, exact: Tensor) -> Tensor:
-    """What share of a row's weight lies elsewhere than it should, the mean over the rows."""
+    """The share of a row's weight that lies elsewhere than it should, as the mean over the rows."""
     return (weights - exact).abs().sum(-1).mean(-1) / 2

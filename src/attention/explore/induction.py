@@ -25,13 +25,13 @@ def induction_explorer(
 
     Args:
         sequence: what it starts with: at most 32 of the symbols a to z and 0 to 5.
-        query: the place of the token that asks, where the slider starts.
+        query: the position of the token that asks, where the slider starts.
 
     Returns:
         The explorer, with controls ``layers`` and ``query``.
 
     Raises:
-        ValueError: the sequence holds another symbol, is too long, or has no such place.
+        ValueError: the sequence holds another symbol, is too long, or has no such position.
     """
     token_ids, tokens = encode(sequence), list(sequence)
     if not 0 <= query < len(tokens):
@@ -64,7 +64,7 @@ def induction_explorer(
 
 
 def draw_way(tokens: list[str], query: int, frame: Frame, sequence: str) -> Picture:
-    """Draw the way through the heads as the view does, the answer above it."""
+    """Draw the way through the heads as the view does, with the answer above it."""
     looks, brought = frame["layer1"][:, query], frame["layer0"]
     found = int(looks.sum(0).argmax())
     before = int(brought[:, found].amax(0).argmax())
@@ -92,7 +92,7 @@ def draw_way(tokens: list[str], query: int, frame: Frame, sequence: str) -> Pict
 def draw_arcs(
     panel: Axes, looks: Float[Tensor, "heads key"], query: int, layer: int, side: int
 ) -> None:
-    """Draw what the heads of a layer look at from one place, above the letters or below them."""
+    """Draw what the heads of a layer look at from one position, above the letters or below them."""
     angle = torch.linspace(0, torch.pi, 40)
     for head, row in enumerate(looks):
         colour, dash = LINES[2 * layer + head]

@@ -24,7 +24,7 @@ def masking_explorer(
 ) -> Explorer:
     """Explore masks: the mask, head 0's scores with and without it, and the weights it leaves.
 
-    Below, the weights of one query in every head.
+    Below them are the weights of one query in every head.
 
     Args:
         sentences: the keys come from the first one with padding, or from the first where none has

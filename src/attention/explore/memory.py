@@ -68,7 +68,7 @@ def memory_explorer() -> Explorer:
 
 
 def key_and_value(model: RecallModel, pairs: Pairs) -> tuple[Tensor, Tensor]:
-    """Those of one head for every pair, (pair, d_key) each."""
+    """The keys and values of one head for every pair, (pair, d_key) each."""
     x, layer = model.embed(pairs.keys, pairs.values, pairs.keys[:, :0]), model.attention
     key, value = (split_heads(w(x), layer.n_heads)[0, HEAD] for w in (layer.w_k, layer.w_v))
     return key, value
@@ -84,7 +84,7 @@ def states(key: Tensor, value: Tensor) -> Tensor:
 
 
 def answers(model: RecallModel, pairs: Pairs, n: int) -> Tensor:
-    """What is answered to each of the first n keys, asked alone after n pairs, sixteen in a row.
+    """The answer to each of the first n keys, asked alone after n pairs, sixteen in a row.
 
     −1 stands for the pairs that are not written yet: (row, 16).
     """

@@ -1,8 +1,8 @@
 """A view's ES modules as the one text that a widget holds.
 
-A bundler would do it, but a notebook resolves the modules where its reader runs it: in Colab, too,
-where a bundler would be another 40 MB to install. Ours takes the little of ES modules that the
-views use, and refuses the rest.
+A bundler could do this, but a notebook resolves the modules where its reader runs it, in Colab too,
+and there a bundler would be another 40 MB to install. The code here handles the few forms of ES
+modules that the views use, and refuses the rest.
 """
 
 import re
@@ -13,7 +13,7 @@ HERE = Path(__file__).parent
 
 IMPORT = re.compile(r'^import \{(\s*\w+(?:,\s*\w+)*,?\s*)\} from "\./(\w+)\.js";\n', re.MULTILINE)
 EXPORT = re.compile(r"^export (?:function|class|const) (\w+)", re.MULTILINE)
-# What is left of imports and exports in any other form.
+# The imports and exports that are left, in any other form.
 OTHER = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
 COMMENT = re.compile(r"^ *//.*\n", re.MULTILINE)
 
@@ -22,8 +22,8 @@ def bundle(view: str, modules: Mapping[str, str] | None = None) -> str:
     """The modules that a view needs, each after those that it imports, as one module.
 
     Each becomes a function that returns its exports, so that modules may have equal names at their
-    top; the view comes last, as it is. Modules come in the order in which their imports name them,
-    so equal modules make equal text. Comments are left out.
+    top level; the view comes last, as it is. Modules come in the order in which their imports name
+    them, so equal modules make equal text. Comments are left out.
 
     Args:
         view: name of the module whose ``export default`` the text has.
@@ -42,7 +42,7 @@ def bundle(view: str, modules: Mapping[str, str] | None = None) -> str:
 
 
 def add(name: str, modules: Mapping[str, str], done: dict[str, str], above: tuple) -> None:
-    """Put a module into ``done`` after what it imports; ``above`` are those that import it."""
+    """Put a module into ``done`` after what it imports; ``above`` names those that import it."""
     if name in above:
         circle = " → ".join([*above[above.index(name) :], name])
         raise ValueError(f"modules import one another: {circle}; move what they share into another")

@@ -16,7 +16,8 @@ def next_tokens_explorer(mistakes: Iterable[str] | None = None) -> Explorer:
 
     Args:
         mistakes: names of `attention.pretrained.mistakes.MISTAKES`, for a menu of what is wrong in
-            all its layers; unless given, a slider of temperatures for the model as it is.
+            all layers of the model; unless given, there is a slider of temperatures for the model
+            as it is.
 
     Returns:
         The explorer, with controls ``prompt``, ``temperature`` or ``mistake``, and ``step``.
@@ -46,7 +47,7 @@ def next_tokens_explorer(mistakes: Iterable[str] | None = None) -> Explorer:
         measured, names = load_measured("mistakes"), list(mistakes)
         written = measured["written"]
         texts = [measured["prices"][name].values() for name in names]
-        # (mistake, 1): their mean over the texts
+        # (mistake, 1): the mean loss over the texts
         losses = torch.tensor([[fmean(text["loss"] for text in each)] for each in texts])
         controls["mistake"] = Dropdown(options=names, description="mistake")
 
@@ -80,5 +81,5 @@ def next_tokens_explorer(mistakes: Iterable[str] | None = None) -> Explorer:
 
 
 def told(token: str) -> str:
-    """A token as it is shown: a line break as a sign."""
+    """A token as it is shown, with a line break as a sign."""
     return token.replace("\n", "⏎")

@@ -71,8 +71,8 @@ def count_right(model: WhoAndWhom, batch: Batch, mask: Bool[Tensor, "batch 1 q k
 def paint_a_mask_explorer() -> Explorer:
     """Paint a mask: switch its cells, and see weights, answers, and at how many verbs they hold.
 
-    A click or a tap switches a cell, and Enter or Space the one that the arrow keys point at. A
-    text field takes a sentence of the reader's own.
+    A click or a tap switches a cell, and Enter or Space switches the one that the arrow keys point
+    at. A text field takes a sentence of the reader's own.
 
     Returns:
         The explorer, with control ``start_from``.
@@ -114,7 +114,7 @@ def paint_a_mask_explorer() -> Explorer:
     asks = torch.stack([batch.verb, batch.who, batch.whom], dim=-1)
     page = page_weights(model, reads_out=True) | {
         "sentences": batch.token_ids[::2],
-        "asks": asks.view(-1, 2, 3),  # (sentence, verb, place and answers)
+        "asks": asks.view(-1, 2, 3),  # (sentence, verb, position and answers)
         "vocabulary": list(VOCABULARY.tokens),
         "all_verbs": ALL_VERBS,
     }

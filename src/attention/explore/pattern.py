@@ -21,7 +21,7 @@ BLOCKS = (1, 2, 4, 8)  # each divides SEQ
 LAYERS = (1, 2, 3, 4)
 HUB = 12  # the global token
 DRAWN = draw_random_keys(SEQ, 1, block=1, generator=torch.Generator().manual_seed(0))
-# The mask of each for SEQ tokens, (query, key), by its width.
+# The mask of each pattern for SEQ tokens, (query, key), by its width.
 PATTERNS = {
     "window": partial(sliding_window_mask, SEQ),
     "window and a global token": lambda w: sliding_window_mask(SEQ, w) | global_mask(SEQ, [HUB]),
@@ -83,7 +83,7 @@ def pairs_in_tiles(seen: Tensor, block: int) -> Tensor:
 
 
 def reached(seen: Tensor, n_layers: int) -> Tensor:
-    """Whom information of each token has reached after 0, 1, … layers, (source, layers + 1, token).
+    """Which tokens have heard of each token after 0, 1, … layers, (source, layers + 1, token).
 
     A layer adds to the row that enters it, so that a token keeps what it knew.
     """

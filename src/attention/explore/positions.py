@@ -1,4 +1,4 @@
-"""What a score depends on: one question and one name, at every pair of places, for each scheme."""
+"""What a score depends on: a question and a name, at every pair of positions, for each scheme."""
 
 import torch
 from ipywidgets import Dropdown, SelectionSlider
@@ -19,13 +19,13 @@ from attention.trained.last_speaker import (
 )
 
 LONGEST = 64  # words of the talk
-QUERIES = (*range(3, 35, 4), 39, 47, 55, 63)  # places at which the question is asked
-NAME = "ann"  # the word that stands at every key
+QUERIES = (*range(3, 35, 4), 39, 47, 55, 63)  # positions at which the question is asked
+NAME = "ann"  # the word at every key
 TALK = 5  # of 200: one in which each scheme does what it does in most
 
 
 def positions_explorer() -> Explorer:
-    """Explore what the score of a question and a name depends on: their places, or their distance.
+    """Explore what the score of a question and a name depends on: their positions or distance.
 
     Returns:
         The explorer, with controls ``scheme``, ``head`` and ``query``.
@@ -79,7 +79,7 @@ def positions_explorer() -> Explorer:
 
 
 def scores_of(model: LastSpeaker, query: str, key: str, seq: int) -> Tensor:
-    """The score of one word with another, at every pair of places, (heads, query, key)."""
+    """The score of one word with another, at every pair of positions, (heads, query, key)."""
     attention, n_heads = model.attention, model.attention.n_heads
     x, y = (model.embed(torch.tensor([[WORDS.index(word)] * seq])) for word in (query, key))
     q, k = split_heads(attention.w_q(x), n_heads), split_heads(attention.w_k(y), n_heads)
@@ -88,7 +88,7 @@ def scores_of(model: LastSpeaker, query: str, key: str, seq: int) -> Tensor:
 
 
 def ask(model: LastSpeaker, token_ids: Tensor) -> tuple[Tensor, Tensor]:
-    """Ask at the last place: weights (heads, LONGEST), 0 in the future, and a share per name."""
+    """Ask at the last position: weights (heads, LONGEST), 0 in the future, and a share per name."""
     token_ids = token_ids.clone()
     token_ids[0, -1] = WORDS.index(QUESTION)
     logits, weights = model(token_ids, last=True)

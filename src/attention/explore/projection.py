@@ -1,4 +1,4 @@
-"""X beside its three projections, and what the projections weigh for every d_model and n_heads."""
+"""X beside its three projections, and their parameters for every d_model and n_heads."""
 
 from collections.abc import Sequence
 
@@ -35,11 +35,11 @@ def projection_explorer(
     """
 
     def frame(sentence: int, d_model: int, n_heads: int) -> Frame:
-        """With the biases; without them it is computed on the page, which halves what is stored."""
+        """The frame with biases; the page computes the one without, which halves what is stored."""
         example = trained_example(d_model, n_heads, sentences)
         module = example.attention
         projections = {"q": module.w_q, "k": module.w_k, "v": module.w_v}
-        with torch.device("meta"):  # it is counted, and holds no numbers
+        with torch.device("meta"):  # the head is counted, and holds no numbers
             head = Head(d_model, module.d_key)
         return {
             "tokens": example.tokens[sentence],

@@ -94,7 +94,7 @@ def statistics(scores: Tensor, weights: Tensor) -> Tensor:
     """Spread of the scores; means of the largest weight, the entropy and the gradient norm."""
     jacobian = torch.diag_embed(weights) - weights[..., :, None] * weights[..., None, :]
     measured = (
-        # Within a row: what all keys of a query share does not reach the weights.
+        # Within a row, because what all keys of a query share does not reach the weights.
         scores.var(dim=-1, correction=0).mean().sqrt(),
         weights.amax(dim=-1).mean(),
         torch.special.entr(weights).sum(dim=-1).mean(),

@@ -14,7 +14,7 @@ LENGTHS = [1024, 4096, 16384, 65536]
 
 
 def situations_explorer() -> Explorer:
-    """Explore how many times as fast as torch's kernel over all pairs each mechanism was.
+    """Explore each mechanism's speed, in multiples of that of torch's kernel over all pairs.
 
     Returns:
         The explorer, with controls ``situation``, ``machine`` and ``n``, the number of tokens.

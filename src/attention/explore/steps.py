@@ -1,4 +1,4 @@
-"""A drawing that moves where motion is the idea: one step after another, by a slider."""
+"""A drawing that moves where motion is the idea: a slider shows one step after another."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ def steps_explorer(title: str, drawings: Mapping[str, Drawing]) -> Explorer:
 
     Args:
         title: what a screen reader calls the figure, in a few words that no other figure has.
-        drawings: by what the slider calls each step.
+        drawings: the drawings, by what the slider calls each step.
 
     Returns:
         The explorer, with the control ``step``.

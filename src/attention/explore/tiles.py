@@ -1,4 +1,4 @@
-"""A softmax in tiles: what each query holds after every tile, and how far it is from the end."""
+"""A softmax in tiles: what each query holds after every tile, and how far it is from the result."""
 
 import torch
 from ipywidgets import Checkbox, SelectionSlider
@@ -61,7 +61,8 @@ def picture(frame: Frame, tile: int, query: int, key: int) -> Picture:
     in_hand = place == row
     unread = (place[:, None] > row) | in_hand[:, None] & (place > column)
     blank = unread | frame["scores"].isneginf()
-    # A query whose tile is in hand has read up to that tile, one before it all that it can see.
+    # A query whose tile is in hand has read up to that tile; a query before it has read all that it
+    # can see.
     after = torch.where(in_hand, column, SEQ // tile - 1)
     states, errors = frame["states"][torch.arange(SEQ), after], frame["errors"][..., 0]
     to_come = torch.arange(SEQ // tile) > after[:, None]
@@ -113,7 +114,7 @@ def running(q: Tensor, k: Tensor, v: Tensor, causal: bool, tile: int) -> dict[st
 
     Returns:
         states (query, tiles, 3): maximum, factor and sum; outputs (query, tiles, d_value); errors
-        (query, tiles, 1), the largest difference to the end result; reads (query, tiles), 1 where
+        (query, tiles, 1), the largest difference from the end result; reads (query, tiles), 1 where
         the tile was computed and 0 where it was skipped.
     """
     exact = tiled_attention(q, k, v, causal=causal)[0, 0]
@@ -129,7 +130,7 @@ def running(q: Tensor, k: Tensor, v: Tensor, causal: bool, tile: int) -> dict[st
             total = total * factor + weights.sum(-1, keepdim=True)
             weighted = weighted * factor + weights @ v[0, 0, columns]
             maximum = larger
-            # A tile that is skipped leaves everything as it was, so this stands from here on.
+            # A tile that is skipped leaves everything as it was, so this holds from here on.
             states[rows, nth:] = torch.cat([maximum, factor, total], dim=-1)[:, None]
             states[rows, nth + 1 :, 1] = 1.0
             outputs[rows, nth:] = (weighted / total)[:, None]

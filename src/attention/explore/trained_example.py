@@ -1,4 +1,4 @@
-"""The running example and the trained model's answers, in float64, of which frames are made."""
+"""The running example and the trained model's answers, in float64, from which frames are made."""
 
 import copy
 from collections.abc import Sequence

@@ -53,16 +53,16 @@ def who_and_whom_explorer(
 ) -> Explorer:
     """Explore who did what to whom: the trained model's heads, drawn over the words of a sentence.
 
-    A text field takes a sentence of the reader's own. Of two verbs the one that is pointed at asks,
-    and every head can be switched off.
+    A text field takes a sentence of the reader's own. If there are two verbs, the one that is
+    pointed at asks, and every head can be switched off.
 
     Args:
         sentence: what it starts with, with a verb that the model knows.
         title: what a screen reader calls the figure, in a few words that no other figure has.
         d_models: the widths that the d_model slider offers.
         model: one that `train` returned, to be shown instead of the stored ones.
-        draw: draws the sentences of this model, as for `train`. It is measured at the verbs of
-            4,000 new ones.
+        draw: draws the sentences of this model, as for `train`. The model is measured at the verbs
+            of 4,000 new ones.
 
     Returns:
         The explorer, with controls ``d_model`` and ``n_heads``.

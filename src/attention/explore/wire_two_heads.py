@@ -29,7 +29,7 @@ Rows = dict[str, Float[Tensor, "batch seq letter_or_place"]]
 def repeating_sequences(count: int) -> Int64[Tensor, "count seq"]:
     """Draw sequences that end in a letter that has come before; no other letter comes twice.
 
-    The first of the two never stands at place 0, which has no place before it.
+    The first of the two is never at position 0, which has no previous position.
 
     Returns:
         Token ids, (count, 8), the same at every call.
@@ -44,17 +44,18 @@ def repeating_sequences(count: int) -> Int64[Tensor, "count seq"]:
 
 
 def due(token_ids: Int64[Tensor, "batch seq"]) -> Int64[Tensor, " batch"]:
-    """The token that followed the last one when it came before: the right answer, (batch,)."""
+    """The token that followed the last token's earlier occurrence: the right answer, (batch,)."""
     is_first = token_ids[:, :-1] == token_ids[:, -1:]
     after = is_first.int().argmax(1, keepdim=True) + 1
     return token_ids.gather(1, after)[:, 0]
 
 
 def rows_of(token_ids: Int64[Tensor, "batch seq"]) -> Rows:
-    """What stands in each row before layer 1, each part (batch, seq, letter_or_place).
+    """What each row holds before layer 1, each part (batch, seq, letter_or_place).
 
-    A token is a 1 among the first 26 columns, a place a 1 among the last 8, so that the product of
-    a token with a place is 0. Place 0 has no place before it: there all columns are 0.
+    A token is a 1 among the first 26 columns and a position is a 1 among the last 8, so that the
+    product of a token with a position is 0. Position 0 has no previous position, so all columns of
+    that part are 0 there.
     """
     tokens = F.pad(F.one_hot(token_ids, len(LETTERS)).double(), (0, LENGTH))
     places = F.pad(torch.eye(LENGTH, dtype=torch.double), (len(LETTERS), 0))
@@ -63,7 +64,7 @@ def rows_of(token_ids: Int64[Tensor, "batch seq"]) -> Rows:
 
 
 def look(rows: Rows, query: str, key: str, copies: str) -> tuple[Tensor, Tensor]:
-    """One head, wired to parts of the rows: (output, weights), as of scaled dot-product attention.
+    """One head, wired to parts of the rows: (output, weights), as in scaled dot-product attention.
 
     Returns:
         output (batch, seq, letter_or_place) and weights (batch, query, key), under a causal mask.
@@ -73,13 +74,13 @@ def look(rows: Rows, query: str, key: str, copies: str) -> tuple[Tensor, Tensor]
 
 
 def leading(output: Float[Tensor, "batch letter_or_place"]) -> Bool[Tensor, "batch letter"]:
-    """Which letters have the largest share of an output; none where a place was written."""
+    """Which letters have the largest share of an output; none where a position was written."""
     shares = output[:, : len(LETTERS)]
     return (shares > shares.amax(1, keepdim=True) - CLOSE) & (shares > CLOSE)
 
 
 def written(output: Float[Tensor, "seq letter_or_place"]) -> list[str]:
-    """What was written into each row: a letter or a place, two of them, or a mix of more."""
+    """What was written into each row: a letter or a position, two of them, or a mix of more."""
     names = [*LETTERS, *map(str, range(LENGTH))]
     held = [[names[i] for i in (row > CLOSE).nonzero()[:, 0].tolist()] for row in output]
     return ["+".join(each) if len(each) < 3 else "mix" for each in held]
@@ -96,10 +97,10 @@ def wire_two_heads_explorer() -> Explorer:
         ``key_1`` and ``copies_1``.
     """
     example = torch.tensor([[LETTERS.index(letter) for letter in EXAMPLE]])
-    # The example stands in front of those that are counted.
+    # The example comes before the sequences that are counted.
     token_ids = torch.cat([example, repeating_sequences(COUNT)])
     answers, given = due(token_ids), rows_of(token_ids)
-    look_first = cache(partial(look, given))  # layer 2 is wired in many ways behind it
+    look_first = cache(partial(look, given))  # layer 2 is wired in many ways after it
 
     def frame(
         layers: int,

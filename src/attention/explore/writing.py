@@ -75,5 +75,5 @@ def writing_explorer() -> Explorer:
 
 
 def with_mean(weights: Tensor) -> Tensor:
-    """The weights of each head, and behind them their mean over the heads."""
+    """The weights of each head, followed by their mean over the heads."""
     return torch.cat([weights, weights.mean(0, keepdim=True)])

@@ -1,24 +1,25 @@
 """Decay and the delta rule: what a state of fixed size gives up before it takes in the next token.
 
 Causal linear attention keeps one matrix for each head, S = Σ k_j v_jᵀ, and answers a query with
-Sᵀ q. It only ever adds. More than d_key keys cannot all be at right angles, so that answers mix;
+Sᵀ q. It only ever adds. More than d_key keys cannot all be at right angles, so their answers mix;
 and a key that is written twice answers with the sum of its values.
 
-Two rules change the old state before the new token is written, and a third has both::
+Two rules change the old state before the new token is written, and a third combines them::
 
     S_t = α_t S_{t-1} + k_t v_tᵀ                                       decay
     S_t = S_{t-1} + k_t β_t (v_t - S_{t-1}ᵀ k_t)ᵀ                      the delta rule
     S_t = α_t S_{t-1} + k_t β_t (v_t - α_t S_{t-1}ᵀ k_t)ᵀ              the gated delta rule
 
-Decay forgets everything alike: after t more tokens, what was written has the weight of t factors α.
-The delta rule reads what the state answers to k_t, and writes only the difference to v_t: with a
-key of length 1 and β = 1 the state then answers k_t with v_t, and what is stored under keys at
-right angles to k_t stays as it was. What is stored under keys at other angles changes: the newest
-token is read exactly, at the price of older ones. Nothing is divided by a sum of weights.
+Decay forgets everything equally: after t more tokens, what was written has the product of t factors
+α as its weight. The delta rule reads what the state answers to k_t, and writes only the difference
+to v_t: with a key of length 1 and β = 1 the state then answers k_t with v_t, and what is stored
+under keys at right angles to k_t stays as it was. What is stored under keys at other angles
+changes: the newest token is read exactly, at the price of older ones. Nothing is divided by a sum
+of weights.
 
-Gated DeltaNet's paper writes the state transposed, values in rows: S_t = S_{t-1} α_t (I - β_t k_t
-k_tᵀ) + β_t v_t k_tᵀ. Kimi Linear's (equation 1) has keys in rows as here: (d_key, d_value), as in
-`linear_attention_step`.
+The paper on Gated DeltaNet writes the state transposed, with values in rows: S_t = S_{t-1} α_t (I -
+β_t k_t k_tᵀ) + β_t v_t k_tᵀ. The one on Kimi Linear (equation 1) has keys in rows, as here: (d_key,
+d_value), as in `linear_attention_step`.
 """
 
 import math
@@ -56,11 +57,11 @@ def decayed_linear_attention(
 ) -> tuple[Float[Tensor, "batch heads seq d_value"], Float[Tensor, "batch heads d_key d_value"]]:
     """Causal linear attention whose state fades: S_t = α_t S_{t-1} + k_t v_tᵀ, o_t = S_tᵀ q_t.
 
-    In other words o_i = Σ_j (α_{j+1} ⋯ α_i) (q_i·k_j) v_j over the tokens j up to i. A constant α
-    for each head is the retention of RetNet (whose rotation of queries and keys, gate and norm are
-    left out), one from each token is the decay of Mamba-2 (which scales what a token writes by the
-    same step; multiply the values by it). The sum is not normalised, and queries are
-    not scaled.
+    In other words o_i = Σ_j (α_{j+1} ⋯ α_i) (q_i·k_j) v_j over the tokens j up to i. With a
+    constant α for each head this is the retention of RetNet, whose rotation of queries and keys,
+    gate and norm are left out. With one α from each token it is the decay of Mamba-2, which scales
+    what a token writes by the step that its α is made from; to do so, multiply the values by that
+    step. The sum is not normalised, and queries are not scaled.
 
     Args:
         query: (batch, heads, seq, d_key).
@@ -68,17 +69,18 @@ def decayed_linear_attention(
         value: (batch, heads, seq, d_value).
         alpha: what part of the state is kept at each token, from 0 to 1, (batch, heads, seq); an
             axis may have size 1, as in (1, heads, 1) for a constant of each head. In bfloat16 the
-            number below 1 is 1 - 1/256, and 0.999 is 1: make α, and with it the rest, in float32.
-        mask: which tokens are no padding, (batch, 1, 1, seq) as `padding_mask` makes it. Padding
-            leaves the state alone: it neither writes nor lets it fade.
+            next number below 1 is 1 - 1/256, and 0.999 rounds to 1: make α, and all the rest with
+            it, in float32.
+        mask: which tokens are not padding, (batch, 1, 1, seq) as `padding_mask` makes it. Padding
+            leaves the state alone: it neither writes to the state nor lets it fade.
         chunk: how many tokens are taken at once. It changes the cost, not the result.
-        state: (batch, heads, d_key, d_value), as the call for the tokens before returned it; zeros
+        state: (batch, heads, d_key, d_value), as the call for the earlier tokens returned it; zeros
             unless given. It is float32 where the tokens are of half precision, and is not changed
             in place.
 
     Returns:
-        The output (batch, heads, seq, d_value), and the state after the last token. With the state
-        and one token this is a step of the recurrence.
+        The output (batch, heads, seq, d_value), and the state after the last token. Given the state
+        and one token, the call is a step of the recurrence.
 
     Raises:
         ValueError: for a mask that differs between queries, and for shapes that do not fit.
@@ -88,7 +90,8 @@ def decayed_linear_attention(
         O(n · (chunk · (d_key + d_value) + d_key · d_value)) time, memory besides input and output
         O(chunk² + d_key · d_value); with gradients O(n · (chunk + d_key + d_value) + n / chunk ·
         d_key · d_value).
-        torch.export takes one length at a time: how many chunks are computed follows from it.
+        torch.export takes one length at a time, because the length decides how many chunks are
+        computed.
 
     Source:
         Sun et al. 2023, §2.1 (RetNet: chunks) and §2.2 (one α for each head); Dao and Gu 2024
@@ -125,12 +128,12 @@ def gated_delta_rule(
 
     Without alpha nothing fades, and this is the delta rule (DeltaNet). Nothing is normalised or
     scaled here. The keys should have length 1, as `GatedDeltaNetAttention` makes them: a token
-    takes the part β ‖k‖² of what stands under its key, and where this is more than 2 for long
-    and little fades, the state grows without bound.
+    removes the part β ‖k‖² of what is stored under its key, and where this part stays above 2 for
+    long and little fades, the state grows without bound.
 
-    Within a chunk a token's correction hangs on those before it: u_i = β_i (v_i - what the state
-    answers), and the state holds k_j u_jᵀ of all j < i. Together these are the rows of a triangular
-    system of equations, which is solved at once (the papers' WY representation).
+    Within a chunk a token's correction depends on those before it: u_i = β_i (v_i - what the state
+    answers), and the state holds k_j u_jᵀ of all j < i. Together these equations are the rows of a
+    triangular system, which is solved at once (the papers' WY representation).
 
     Args:
         query: (batch, heads, seq, d_key).
@@ -140,7 +143,7 @@ def gated_delta_rule(
             an axis may have size 1.
         alpha: what part of the state is kept at each token, as for `decayed_linear_attention`;
             everything unless given.
-        mask: which tokens are no padding, (batch, 1, 1, seq) as `padding_mask` makes it. Padding
+        mask: which tokens are not padding, (batch, 1, 1, seq) as `padding_mask` makes it. Padding
             leaves the state alone.
         chunk: how many tokens are taken at once. It changes the cost, not the result.
         state: (batch, heads, d_key, d_value), as for `decayed_linear_attention`.
@@ -153,8 +156,9 @@ def gated_delta_rule(
         TypeError: for a beta, an alpha or a state of another dtype.
 
     Cost:
-        As `decayed_linear_attention`, with up to three quarters more time.
-        torch.export takes one length at a time: how many chunks are computed follows from it.
+        As for `decayed_linear_attention`, with up to three quarters more time.
+        torch.export takes one length at a time, because the length decides how many chunks are
+        computed.
 
     Source:
         Yang, Kautz and Hatamizadeh 2024, §3.1 and §3.3; Yang et al. 2024, §3 (without α); Schlag et
@@ -185,7 +189,7 @@ def gated_delta_rule_step(
 ) -> tuple[Float[Tensor, "batch heads 1 d_value"], Float[Tensor, "batch heads d_key d_value"]]:
     """Write the next token and answer its query: (output, state).
 
-    Token by token this gives what `gated_delta_rule` gives for all at once.
+    Token by token, this gives what `gated_delta_rule` gives for all tokens at once.
 
     Args:
         query: (batch, heads, 1, d_key), of one token.
@@ -197,7 +201,7 @@ def gated_delta_rule_step(
             place, and it is float32 where the tokens are of half precision.
 
     Returns:
-        output (batch, heads, 1, d_value), and the state to hand over with the token after it.
+        output (batch, heads, 1, d_value), and the state to hand over with the next token.
 
     Raises:
         ValueError: for several tokens, and for shapes that do not fit.
@@ -292,7 +296,8 @@ def no_state(key: Tensor, value: Tensor) -> Tensor:
 def decays(alpha: Float[Tensor, "... chunk"]) -> Float[Tensor, "... chunk chunk"]:
     """α_{j+1} ⋯ α_i, what is left at token i of what token j wrote; 0 where j comes after i.
 
-    Products of numbers up to 1 cannot overflow, as quotients of two products from the start can.
+    Products of numbers up to 1 cannot overflow, while quotients of two products taken from the
+    start can.
     """
     size = alpha.shape[-1]
     later = torch.ones(size, size, dtype=torch.bool, device=alpha.device).tril(-1)
@@ -350,11 +355,11 @@ class GatedDeltaNetAttention(nn.Module):
     Parameters by name: `w_q`, `w_k`, `w_v` and `w_o` as in `MultiHeadAttention`; `w_beta` and
     `w_alpha`, from d_model to n_heads; `log_rate` (n_heads).
 
-    The paper's layer has more parts, left out here: before the SiLU, short convolutions over
-    neighbouring queries, keys and values; a norm of every head's output, and a gate on it; and
-    values wider than the keys. Without convolutions, what the token before said is known through
-    the state alone: a task that binds a key to the next token's value needs another layer before
-    this one.
+    The paper's layer has more parts, which are left out here: before the SiLU, short convolutions
+    over neighbouring queries, keys and values; a norm of every head's output, and a gate on it; and
+    values wider than the keys. Without convolutions, a token learns what the previous token said
+    through the state alone, so a task that binds a key to the next token's value needs another
+    layer before this one.
 
     Args:
         d_model, n_heads: as for `MultiHeadAttention`.
@@ -399,12 +404,12 @@ class GatedDeltaNetAttention(nn.Module):
     ) -> tuple[Float[Tensor, "batch seq d_model"], None]:
         """Attend from every token to those up to it, as `MultiHeadAttention.forward` does.
 
-        It takes no key: a token's gates belong to its key and its query alike.
+        There is no argument for keys, because a token's gates belong to its key and query alike.
 
         Args:
             x: (batch, seq, d_model).
-            mask: which tokens are no padding, (batch, 1, 1, seq), as for `gated_delta_rule`.
-            causal: changes nothing: a state has read the past alone, and the future is hidden.
+            mask: which tokens are not padding, (batch, 1, 1, seq), as for `gated_delta_rule`.
+            causal: changes nothing: a state has read only the past, so the future is hidden anyway.
             need_weights: changes nothing: no weights are made.
 
         Raises:
@@ -428,5 +433,5 @@ class GatedDeltaNetAttention(nn.Module):
 
 
 def of_length_1(x: Tensor) -> Tensor:
-    """x / ‖x‖; near 0 a little less than that, so that the gradient keeps a bound."""
+    """x / ‖x‖; near 0 a little less than that, so that the gradient stays bounded."""
     return x * (x.square().sum(-1, keepdim=True) + 1e-6).rsqrt()

@@ -5,9 +5,9 @@ every key. If the weight is a dot product of features, φ(q)·φ(k_j), the sums 
 taken first: Σ φ(k_j) v_jᵀ, one matrix of features × d_value numbers for all queries, and Σ φ(k_j)
 for the normaliser. No matrix of weights is made, and time and memory grow as n.
 
-Causal attention needs another sum for each query: that of the keys up to itself. The sum is carried
-from chunk to chunk, and within a chunk the weights are made after all. The modules that use this
-one choose the features.
+Causal attention needs a sum of its own for each query, over the keys up to that query. The sum is
+carried from chunk to chunk, and within a chunk the weights are made after all. The modules that use
+this one choose the features.
 """
 
 from collections.abc import Callable
@@ -68,9 +68,9 @@ def kernel_attention(
         query: (batch, heads, query, width).
         key: (batch, heads, key, width).
         value: (batch, heads, key, d_value).
-        mask: which keys are no padding, (batch, 1, 1, key) as `padding_mask` makes it. A query that
-            may attend to nothing gets output 0.
-        feature_map: φ, (…, width) to (…, features). Unless given, query and key are features
+        mask: which keys are not padding, (batch, 1, 1, key) as `padding_mask` makes it. A query
+            that may attend to nothing gets output 0.
+        feature_map: φ, (…, width) to (…, features). If none is given, query and key are features
             already.
         causal: whether query i attends to the keys up to i only; there are as many keys as queries.
         chunk: how many tokens are taken at once. It changes the cost, not the result: features are
@@ -90,7 +90,8 @@ def kernel_attention(
         O(features · d_value) besides input and output; with gradients, O(n · (features + d_value)),
         and causal, O(n · chunk + n / chunk · features · d_value) more. float16 and bfloat16 are
         summed in float32, for which the inputs are copied.
-        torch.export takes one length at a time: how many chunks are computed follows from it.
+        torch.export takes one length at a time, because the length decides how many chunks are
+        computed.
 
     Source:
         Katharopoulos et al. 2020, §3.2 and §3.3; chunks: Hua et al. 2022.
@@ -133,8 +134,8 @@ def attend_through_features(
 ) -> Float[Tensor, "batch heads query d_value"]:
     """`kernel_attention` without its argument checks.
 
-    `key_map` takes keys, and which of them are kept, to features that are 0 where a key is not.
-    Unless given, the keys have the feature map of the queries.
+    `key_map` maps keys, and which of them are kept, to features that are 0 where a key is not kept.
+    If it is not given, the keys have the feature map of the queries.
     """
     if key_map is None:
 

@@ -1,12 +1,12 @@
 """Linear attention: the weight of a key is φ(q)·φ(k) with φ(x) = elu(x) + 1.
 
-Scaled dot-product attention takes exp(q·k / √d_key) for the weight and divides by the sum of all
-weights. Here the features φ are a fixed positive function of each vector, so that the sums over the
-keys are taken once for all queries and time grows as n. The weights differ from softmax's and are
+Scaled dot-product attention takes exp(q·k / √d_key) as the weight and divides by the sum of all
+weights. Here the features φ are a fixed positive function of each vector, so the sums over the keys
+are taken once for all queries, and time grows as n. The weights differ from softmax's and are
 flatter, so a model has to be trained with them.
 
-With a causal mask the sums make it a recurrent network: the state is one matrix for each head, and
-a token costs the same however many came before it.
+With a causal mask the sums make linear attention a recurrent network: the state is one matrix for
+each head, and a token costs the same however many came before it.
 """
 
 import torch
@@ -26,8 +26,8 @@ from attention.precision import to_float32
 def elu_plus_one(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """elu(x) + 1: x + 1 where x is positive, eˣ elsewhere, and so positive everywhere.
 
-    torch's F.elu(x) + 1 takes one operation less, and loses eˣ beside the 1 that it takes away and
-    adds again: below -17 nothing of it is left in float32.
+    PyTorch's F.elu(x) + 1 takes one operation less, but it loses eˣ beside the 1 that it subtracts
+    and adds again: below -17 nothing of eˣ is left in float32.
 
     Args:
         x: a tensor of any shape, which the result has too.
@@ -48,9 +48,9 @@ def elu_plus_one(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
 
 
 class EluPlusOne(torch.autograd.Function):
-    """elu(x) + 1 with its derivative, 1 above 0 and eˣ below: of the result, what is at most 1.
+    """elu(x) + 1 with its derivative, 1 above 0 and eˣ below, which is the result capped at 1.
 
-    Autograd's own would keep four tensors where this keeps the result.
+    Autograd's own derivative would keep four tensors, while this one keeps the result.
     """
 
     generate_vmap_rule = True
@@ -84,10 +84,10 @@ def linear_attention(
         query: (batch, heads, query, d_key).
         key: (batch, heads, key, d_key).
         value: (batch, heads, key, d_value).
-        mask: which keys are no padding, (batch, 1, 1, key) as `padding_mask` makes it. A query that
-            may attend to nothing gets output 0.
+        mask: which keys are not padding, (batch, 1, 1, key) as `padding_mask` makes it. A query
+            that may attend to nothing gets output 0.
         causal: whether query i attends to the keys up to i only; there are as many keys as queries.
-        chunk: how many tokens are taken at once; 128 where causal and 512 elsewhere unless given.
+        chunk: how many tokens are taken at once; unless given, 128 where causal and 512 elsewhere.
             It changes the cost, not the result.
 
     Returns:
@@ -101,8 +101,9 @@ def linear_attention(
         O(n · d_key · d_value) time, O(d_key · d_value) memory besides input and output; causal and
         with gradients, see `kernel_attention`. Within a chunk a causal query sees the keys up to
         itself. Packages that leave out a query's own chunk save this work (up to a third of the
-        time for short sequences), and the nearest keys.
-        torch.export takes one length at a time: how many chunks are computed follows from it.
+        time for short sequences), but they lose the nearest keys.
+        torch.export takes one length at a time, because the length decides how many chunks are
+        computed.
 
     Source:
         Katharopoulos et al. 2020, §3.2 and §3.3.
@@ -133,19 +134,19 @@ def linear_attention_step(
 ) -> tuple[Float[Tensor, "batch heads 1 d_value"], Float[Tensor, "batch heads d_key d_value+1"]]:
     """Attend from the next token to itself and all before it: (output, state).
 
-    Token by token this gives what `linear_attention(…, causal=True)` gives for all at once.
+    Token by token, this gives what `linear_attention(…, causal=True)` gives for all tokens at once.
 
     Args:
         query: (batch, heads, 1, d_key), of one token.
         key: (batch, heads, 1, d_key), of the same token.
         value: (batch, heads, 1, d_value), of the same token.
         state: (batch, heads, d_key, d_value + 1), None before the first token. Its first columns
-            are the paper's S = Σ φ(k_j) v_jᵀ, its last one is Z = Σ φ(k_j). It is not changed in
-            place, and it is float32 where the tokens are of half precision: there a sum over
+            are the paper's S = Σ φ(k_j) v_jᵀ, and its last one is Z = Σ φ(k_j). It is not changed
+            in place, and it is float32 where the tokens are of half precision, in which a sum over
             thousands of tokens would stop growing.
 
     Returns:
-        output (batch, heads, 1, d_value), and the state to hand over with the token after it.
+        output (batch, heads, 1, d_value), and the state to hand over with the next token.
 
     Raises:
         ValueError: for several tokens, for a state of another batch, other heads or other sizes.

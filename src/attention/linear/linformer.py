@@ -1,13 +1,13 @@
 """Linformer: attention over k mixtures of the keys instead of over the keys.
 
 Linformer multiplies the n rows of the keys by a learned matrix E of shape (k, n), and the values by
-another, F. Each of the k rows that result is a mixture of all n rows, and every query attends to
-these k mixtures: scores of shape (n, k) take the place of (n, n), so that time and memory grow as
+another, F. Each of the k resulting rows is a mixture of all n rows, and every query attends to
+these k mixtures: scores of shape (n, k) replace those of shape (n, n), so time and memory grow as
 n·k. The paper calls k the projected dimension; here it is `proj_len`.
 
-Nothing else changes against scaled dot-product attention, and with k = n and both matrices the
-identity nothing changes at all. E and F have one column for each position, so that the greatest
-length is part of the model.
+Nothing else differs from scaled dot-product attention, and if k = n and both matrices are the
+identity, nothing differs at all. E and F have one column for each position, so the greatest length
+is part of the model.
 """
 
 import math
@@ -58,7 +58,7 @@ def linformer_attention(
         F: (proj_len, max_length), mixes the rows of the values.
         mask: boolean, True = may attend, the same for all queries: (batch, 1, 1, key), as
             `padding_mask` makes it. The rows of masked keys and values are set to zero before they
-            are mixed, so that no output depends on them. This is less than masking scores does: a
+            are mixed, so that no output depends on them. This does less than masking scores does: a
             mixture of masked keys alone has score 0 and value 0, and still takes its share of the
             weights.
 
@@ -163,9 +163,9 @@ class Linformer(nn.Module):
 
         Args:
             q: (batch, heads, query, d_key).
-            k: (batch, kv_heads, key, d_key), copied for each head of queries.
+            k: (batch, kv_heads, key, d_key), copied for each query head.
             v: (batch, kv_heads, key, d_value).
-            mask: which keys are no padding, (batch, 1, 1, key), as for `linformer_attention`.
+            mask: which keys are not padding, (batch, 1, 1, key), as for `linformer_attention`.
             causal: refused, since every mixture holds keys of the future.
             need_weights: changes nothing: no weights are made.
 

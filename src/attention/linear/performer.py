@@ -1,10 +1,10 @@
 """Performer: softmax attention estimated with positive random features, at a cost that grows as n.
 
 The exponential exp(q·k / √d_key) of scaled dot-product attention is the mean, over normal vectors
-ω, of exp(ω·x - ‖x‖²/2) · exp(ω·y - ‖y‖²/2), where x and y are q and k over the fourth root of
+ω, of exp(ω·x - ‖x‖²/2) · exp(ω·y - ‖y‖²/2), where x and y are q and k divided by the fourth root of
 d_key. With n_features drawn vectors the mean becomes a dot product of features: an estimate that is
-right on average, and that `attention.linear.feature_maps` sums in time O(n). The weights, quotients
-of such estimates, are biased. Every feature is positive, so no normaliser comes out below 0.
+right on average, and that `attention.linear.feature_maps` sums in time O(n). The weights are
+quotients of such estimates and biased. Every feature is positive, so no normaliser is below 0.
 
 The drawn vectors are orthogonal to one another, which makes the estimate vary less. Its error falls
 as 1/√n_features.
@@ -34,7 +34,7 @@ def orthogonal_projection(
     """Draw n_features normal vectors that are orthogonal in groups of d_key.
 
     Each row by itself is a standard normal vector: every direction is equally likely, and its
-    length is drawn apart. The paper takes no more than d_key vectors, so that one group is enough.
+    length is drawn separately. The paper takes no more than d_key vectors, so one group is enough.
 
     Keep the rows as a buffer, since queries and keys must meet the same ones. In training the paper
     draws them again from time to time; `Performer` does both.
@@ -74,8 +74,8 @@ def positive_features(
     """exp(ω·x - ‖x‖²/2) / √features for each row ω of the projection.
 
     On average over the projection, positive_features(x) · positive_features(y) is exp(x·y). The
-    estimate's variance is exp(2·x·y) · (exp(‖x + y‖²) - 1) / features with independent rows: it
-    takes many features where long vectors point the same way.
+    estimate's variance is exp(2·x·y) · (exp(‖x + y‖²) - 1) / features with independent rows, so
+    many features are needed where long vectors point the same way.
 
     Args:
         x: (..., seq, d_key).
@@ -113,26 +113,27 @@ def performer_attention(
 ) -> Float[Tensor, "batch heads query d_value"]:
     """Estimate softmax(query · keyᵀ / √d_key) · value through positive random features.
 
-    Over draws of the projection the exponentials are right on average. The weights, each divided
-    by an estimated sum, are not: with few features they are biased. With one draw there is an
-    error, which more features make smaller and long vectors make larger. With 256 features, queries
-    and keys from N(0, 1) and d_key 64, the error is about four times as large as the exact output
-    itself (root mean square, 1,024 tokens). With vectors half as long it is half as large as the
-    output, and a twentieth with a quarter of the length: Performer is for short queries and keys.
+    Averaged over draws of the projection, the exponentials are right. The weights, each divided by
+    an estimated sum, are not: with few features they are biased. Any one draw has an error, which
+    more features make smaller and long vectors make larger. With 256 features, queries and keys
+    from N(0, 1) and d_key 64, the error is about four times as large as the exact output itself
+    (root mean square, 1,024 tokens). With vectors half as long the error is half as large as the
+    output, and with a quarter of the length it is a twentieth: Performer is for short queries and
+    keys.
 
     With causal=True, in float32, a query gets 0 where all the keys that it sees are far longer than
-    later ones: with d_key 64 a key of length 32 before keys of length 8 is safe, one of 64 is lost.
-    Each feature is divided by its largest over all keys, and beside that the early keys' features
-    round to 0, and no gradient flows there. In float64 they do not. float16 and bfloat16 are
-    computed in float32.
+    later ones: with d_key 64 a key of length 32 before keys of length 8 is safe, but one of 64 is
+    lost. The reason is that each feature is divided by its largest value over all keys. Beside that
+    value the early keys' features round to 0, and no gradient flows there. This does not happen in
+    float64. Inputs in float16 and bfloat16 are computed in float32.
 
     Args:
         query: (batch, heads, query, d_key).
         key: (batch, heads, key, d_key).
         value: (batch, heads, key, d_value).
         projection: (features, d_key), as `orthogonal_projection` draws it; the same for all heads.
-        mask: which keys are no padding, (batch, 1, 1, key) as `padding_mask` makes it. A query that
-            may attend to nothing gets output 0.
+        mask: which keys are not padding, (batch, 1, 1, key) as `padding_mask` makes it. A query
+            that may attend to nothing gets output 0.
         causal: whether query i attends to the keys up to i only; there are as many keys as queries.
 
     Returns:
@@ -144,8 +145,9 @@ def performer_attention(
 
     Cost:
         O(n · features · (d_key + d_value)) time and O(features · d_value) memory besides input and
-        output; causal and with gradients, see `kernel_attention`. The keys are multiplied with the
-        projection twice: once to find the largest of each feature, once for the features.
+        output; causal and with gradients, see `kernel_attention`. The keys are multiplied by the
+        projection twice: once to find the largest value of each feature, and once to make the
+        features.
 
     Source:
         Choromanski et al. 2020, §2.2 to §2.4 (FAVOR+).
@@ -177,12 +179,13 @@ def estimate_softmax(
     """`performer_attention` without its argument checks."""
     fourth_root = query.shape[-1] ** 0.25
 
-    # All steps on features are in place: they are by far the largest tensors here.
+    # All steps on features are in place, because features are by far the largest tensors here.
     def log_of_keys(k: Tensor, kept: Tensor) -> Tensor:
         return log_features(k / fourth_root, projection).masked_fill_(~kept, -math.inf)
 
     # Long vectors would leave nothing but zeros, or infinity. So each feature is divided by its
-    # largest among the keys, and the queries' feature is multiplied by it: the products stay.
+    # largest value among the keys, and the same feature of the queries is multiplied by that value,
+    # which leaves the products unchanged.
     largest = key.new_full((), torch.finfo(key.dtype).min)
     with torch.no_grad():
         for k, kept in zip(key.split(CHUNK, 2), kept_keys(key, mask).split(CHUNK, 2), strict=True):
@@ -193,10 +196,10 @@ def estimate_softmax(
 
     def query_map(q: Tensor) -> Tensor:
         log = log_features(q / fourth_root, projection).add_(largest)
-        # What all features of a query share falls out of the quotient: its largest becomes 1.
+        # What all features of a query share cancels in the quotient: the largest becomes 1.
         return log.sub_(log.detach().amax(-1, keepdim=True)).exp_()
 
-    # The square of 1 / least, which gradients meet, is still a number.
+    # The square of 1 / least, which appears in the gradients, is still finite.
     least = math.sqrt(torch.finfo(query.dtype).tiny) if causal else 0.0
     return attend_through_features(
         *(query, key, value, mask),
@@ -212,14 +215,14 @@ class Performer(nn.Module):
 
     The projection is a buffer, (n_features, d_key), saved with the weights and shared by all heads.
 
-    In training the paper draws a new projection from time to time: with features that stay, its
-    models stop improving earlier (§4.2 and figure 5). Call `redraw` for this every few hundred
+    In training the paper draws a new projection from time to time: with fixed features, its models
+    stop improving earlier (§4.2 and figure 5). To draw a new one, call `redraw` every few hundred
     steps, between two steps.
 
     Args:
         d_key: the width of a head.
-        n_features: how many random features stand for exp(q·k / √d_key). More make the error
-            smaller and the work larger.
+        n_features: how many random features estimate exp(q·k / √d_key). More features make the
+            error smaller and the work larger.
         generator: where the projection comes from; torch's global generator unless given.
 
     Source:
@@ -255,9 +258,9 @@ class Performer(nn.Module):
 
         Args:
             q: (batch, heads, query, d_key).
-            k: (batch, kv_heads, key, d_key), copied for each head of queries.
+            k: (batch, kv_heads, key, d_key), copied for each query head.
             v: (batch, kv_heads, key, d_value).
-            mask: which keys are no padding, (batch, 1, 1, key), as for `performer_attention`.
+            mask: which keys are not padding, (batch, 1, 1, key), as for `performer_attention`.
             causal: as for `performer_attention`.
             need_weights: changes nothing: no weights are made.
 

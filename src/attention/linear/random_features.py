@@ -1,14 +1,14 @@
 """Random Feature Attention: attention of unit vectors, estimated with sines and cosines.
 
 Queries and keys are divided by their lengths. Then exp(scale · q·k), the weight of scaled
-dot-product attention with another scale, is up to one constant factor the Gaussian exp(-‖x - y‖²/2)
-of x = √scale q and y = √scale k. A Gaussian is the mean of cos(ω·(x - y)) over normal vectors ω.
-With drawn vectors the mean of cosines becomes a dot product of features, which
+dot-product attention with another scale, equals the Gaussian exp(-‖x - y‖²/2) of x = √scale q and y
+= √scale k, up to one constant factor. A Gaussian is the mean of cos(ω·(x - y)) over normal vectors
+ω. With drawn vectors the mean of cosines becomes a dot product of features, which
 `attention.linear.feature_maps` sums in time O(n).
 
-These features can be negative, and their sum may come near 0 or below. So the normaliser is never
-taken below the least value that the exact one can have. The paper's gate, which forgets earlier
-tokens, is not here.
+These features can be negative, and their sum may come near 0 or fall below it. So the normaliser is
+never taken below the least value that the exact one can have. The paper's gate, which forgets
+earlier tokens, is left out.
 """
 
 import math
@@ -68,10 +68,11 @@ def random_feature_attention(
 ) -> Float[Tensor, "batch heads query d_value"]:
     """Estimate softmax(scale · query · keyᵀ) · value, of queries and keys divided by their lengths.
 
-    Two things are simpler than in the paper. All heads share one projection, which stays: the
-    authors' code gives every head its own, and in training another one at every step. And `scale`
-    is one number: the paper learns a vector σ for each head and multiplies the rows by it (§3.3,
-    equation 8). A caller can do both: call this function for each head, and multiply the rows by σ.
+    Two things are simpler than in the paper. First, all heads share one projection, which stays the
+    same: the authors' code gives every head its own and, in training, draws another one at every
+    step. Second, `scale` is one number: the paper learns a vector σ for each head and multiplies
+    the rows by it (§3.3, equation 8). A caller can do both: call this function for each head, and
+    multiply the rows by σ.
 
     Args:
         query: (batch, heads, query, d_key).
@@ -79,11 +80,11 @@ def random_feature_attention(
         value: (batch, heads, key, d_value).
         projection: (features, d_key), standard normal rows, the same for all heads. Draw it once,
             with torch.randn or with `orthogonal_projection`, and keep it as a buffer.
-        mask: which keys are no padding, (batch, 1, 1, key) as `padding_mask` makes it. A query that
-            may attend to nothing gets output 0.
+        mask: which keys are not padding, (batch, 1, 1, key) as `padding_mask` makes it. A query
+            that may attend to nothing gets output 0.
         causal: whether query i attends to the keys up to i only; there are as many keys as queries.
         scale: what the cosine of query and key is multiplied by, the paper's 1/σ². The larger it
-            is, the sharper are the weights, and the more features they take.
+            is, the sharper the weights are, and the more features they need.
 
     Returns:
         The output, (batch, heads, query, d_value).
@@ -118,7 +119,7 @@ def random_feature_attention(
     def features(x: Tensor) -> Tensor:
         return sine_features(F.normalize(x, dim=-1) * math.sqrt(scale), projection)
 
-    # Vectors of length √scale are at most 2·√scale apart: no weight is truly less than this.
+    # Vectors of length √scale are at most 2·√scale apart, so no exact weight is less than this.
     least = math.exp(-2.0 * scale)
     return attend_through_features(
         query, key, value, mask, feature_map=features, causal=causal, least=least

@@ -1,8 +1,8 @@
 """Learned positions: one trained vector per position, added to the embedded words.
 
-The vector of position 7 is whatever training makes of it, and says nothing of position 8. So there
-is no vector for a position that no training sentence had: a model that learned from 12 tokens
-cannot take 13.
+The vector of position 7 is whatever training makes of it, and says nothing about position 8. So
+there is no vector for a position that no training sentence had, and a model that learned from 12
+tokens cannot take 13.
 """
 
 import torch
@@ -20,7 +20,8 @@ from attention.arguments import (
 class LearnedPositions(nn.Module):
     """Add to each vector the learned vector of its position. Dropout is applied to the sum.
 
-    The table is drawn from N(0, 1), as large as the embedded words that `TokenEmbedding` gives.
+    The table is drawn from N(0, 1), so that its vectors are as large as the embedded words that
+    `TokenEmbedding` gives.
 
     Parameter by name: `table` (max_length, d_model).
 

@@ -2,8 +2,8 @@
 
 Nothing is added to the words, and queries and keys stay as they are. Each head subtracts from every
 score its slope times the distance between query and key. A steep slope confines a head to what is
-near, a gentle one lets it look far. There is no limit on the length, and a distance that no
-training sentence had continues a straight line.
+near, and a gentle one lets it look far. There is no limit on the length, and the bias of a distance
+that no training sentence had continues a straight line.
 """
 
 import math
@@ -19,23 +19,23 @@ from attention.arguments import require_size
 class LinearBias(nn.Module):
     """The bias −slope · distance, one slope for each head. Nothing is learned.
 
-    Give it to `DotProduct` as its bias. One may serve all layers. The queries are the last
-    n_queries of n_keys positions, the alignment of `causal_mask`. The slopes are computed again as
-    the module moves; after load_state_dict(…, assign=True) on a module made on the meta device call
-    this module's `to_empty`.
+    Give it to `DotProduct` as its bias. One module may serve all layers. The queries are the last
+    n_queries of n_keys positions, aligned as in `causal_mask`. The slopes are computed again when
+    the module moves; after load_state_dict(…, assign=True) on a module made on the meta device,
+    call this module's `to_empty`.
 
-    The paper is causal: every key lies in the past, and a mask hides the others. Here a key in the
-    future gets the bias of one as far in the past. Under a causal mask that is the paper's; without
-    one it is symmetric, and not the paper's.
+    The paper is causal: each query sees keys in the past, and a mask hides the others. Here a key
+    in the future gets the same bias as a key that is as far in the past. Under a causal mask this
+    is the paper's bias; without one it is symmetric, and not the paper's.
 
     Buffer by name: `slopes` (heads); no state_dict holds it.
 
     Args:
-        n_heads: how many slopes. For a power of two head h of 1, 2, …, n_heads has the slope
-            2^(−8h/n_heads). The paper's text has this rule for every number. For another number
-            this module departs from it as the authors' code does: the largest power of two below
-            has its slopes, and every other slope of twice that power follows: the 1st, 3rd, 5th and
-            so on.
+        n_heads: how many slopes. For a power of two, head h of 1, 2, …, n_heads has the slope
+            2^(−8h/n_heads). The paper's text has this rule for every number. For other numbers this
+            module departs from it as the authors' code does: the first heads have the slopes of the
+            largest power of two below, and the others have every other slope of twice that power:
+            the 1st, 3rd, 5th and so on.
 
     Source:
         Press et al. 2022, §3; the slopes for other numbers than powers of two are those of the
@@ -62,7 +62,8 @@ class LinearBias(nn.Module):
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> nn.Module:
         """Move the module, as torch does, and compute the slopes again, in float32 at least.
 
-        Else `double` would leave them as exact as float32, and `to_empty` uninitialised.
+        Otherwise `double` would leave them as exact as float32, and `to_empty` would leave them
+        uninitialised.
         """
         super()._apply(fn, recurse)
         dtype = torch.promote_types(self.slopes.dtype, torch.float32)
@@ -73,7 +74,7 @@ class LinearBias(nn.Module):
         """−slope · distance, for every head, query and key, in float32 at least.
 
         Raises:
-            TypeError, ValueError: for a number of queries or keys that is no int above 0.
+            TypeError, ValueError: for a number of queries or keys that is not an int above 0.
 
         Cost:
             O(heads · query · key) operations and numbers.
@@ -86,13 +87,13 @@ class LinearBias(nn.Module):
         return -self.slopes[:, None, None] * distance
 
     def by_distance(self, n_queries: int, n_keys: int) -> Float[Tensor, "heads distance"]:
-        """The same numbers, each distance once: n_keys − 1, n_keys − 2, …, 0, …, 1 − n_queries.
+        """The bias of each distance, once: n_keys − 1, n_keys − 2, …, 0, …, 1 − n_queries.
 
-        A distance below 0 is one to a key in the future. The last query's row is the first n_keys
-        of them, and the row of each query before it begins one number later.
+        A distance below 0 is that of a key in the future. The last query's row is the first n_keys
+        numbers, and the row of each earlier query begins one number later.
 
         Raises:
-            TypeError, ValueError: for a number of queries or keys that is no int above 0.
+            TypeError, ValueError: for a number of queries or keys that is not an int above 0.
 
         Cost:
             O(heads · (query + key)) operations and numbers.

@@ -1,10 +1,10 @@
 """Rotary angles for longer texts than a model was trained on: what published models do to them.
 
 A pair that turned a whole round within the training length has met every angle, and one that did
-not would meet angles that training never showed. So the slow pairs are slowed down by the factor
-by which texts grow, which keeps their angles among the known ones; the fast pairs, which tell
-neighbours apart, stay; and between both lies a ramp. Models are trained on for a while with the
-new angles.
+not would meet angles that training never showed. So the slow pairs are slowed down by the factor by
+which texts grow, which keeps their angles among the known ones. The fast pairs, which tell
+neighbours apart, stay as they are, and between the two lies a ramp. Models are then trained further
+for a while with the new angles.
 """
 
 import math
@@ -38,16 +38,16 @@ def interpolated_angles(factor: float) -> Angles:
 def llama3_angles(
     factor: float, trained_length: int, *, low: float = 1.0, high: float = 4.0
 ) -> Angles:
-    """Llama 3.1's: pairs that turn fewer than `low` rounds in the trained length are slowed down.
+    """Llama 3.1's angles: pairs with fewer than `low` rounds in the trained length are slowed down.
 
-    Those that turn more than `high` rounds stay. Between, the angle is mixed of both, by how many
-    rounds it turns.
+    Pairs that turn more than `high` rounds in that length stay as they are. In between, a pair's
+    angle is a mixture of the two, by how many rounds it turns.
 
     Args:
         factor: how much longer texts get.
         trained_length: the length that the model was trained on.
-        low: how many rounds a pair turns that is slowed down by the whole factor.
-        high: how many rounds a pair turns that stays.
+        low: the number of rounds up to which a pair is slowed down by the whole factor.
+        high: the number of rounds from which a pair stays as it is.
 
     Raises:
         ValueError: factor is below 1, or low is not below high.
@@ -78,16 +78,17 @@ def yarn_angles(
     low: float = 1.0,
     high: float = 32.0,
 ) -> Angles:
-    """YaRN's, with a ramp over the pairs themselves, from `high` rounds down to `low`.
+    """YaRN's angles, with a ramp over the pairs themselves, from `high` rounds down to `low`.
 
-    The first pair of the ramp and the last one are rounded outwards, as the authors' code does.
+    The first pair of the ramp and the last one are rounded outwards, as in the authors' code.
 
     Args:
         factor: as for `llama3_angles`.
         trained_length: as for `llama3_angles`.
         low: as for `llama3_angles`; beta_slow in the authors' code.
         high: as for `llama3_angles`; beta_fast in the authors' code.
-        base: that of the rotary angles, which says at which pair a number of rounds is turned.
+        base: that of the rotary angles, which determines the pair that turns a given number of
+        rounds.
 
     Raises:
         ValueError: factor is below 1, or low is not below high.
@@ -109,7 +110,7 @@ def yarn_angles(
     def angles(theta: Float64[Tensor, " pairs"]) -> Float64[Tensor, " pairs"]:
         n = len(theta)
 
-        def pair_of(rounds: float) -> float:  # the place of the pair that turns so many rounds
+        def pair_of(rounds: float) -> float:  # the index of the pair that turns so many rounds
             return n * math.log(trained_length / (rounds * 2 * math.pi)) / math.log(base)
 
         first = max(math.floor(pair_of(high)), 0)
@@ -122,7 +123,7 @@ def yarn_angles(
 
 
 def yarn_length(factor: float) -> float:
-    """How long YaRN's turned queries and keys are: 0.1 · ln(factor) + 1, whose square is 1/t.
+    """What YaRN multiplies turned queries and keys by: 0.1 · ln(factor) + 1, whose square is 1/t.
 
     Source:
         Peng et al. 2023 (YaRN; its temperature t).
@@ -139,7 +140,7 @@ def yarn_length(factor: float) -> float:
 def mixed(
     theta: Float64[Tensor, " pairs"], factor: float, slowed: Float64[Tensor, " pairs"]
 ) -> Float64[Tensor, " pairs"]:
-    """The angles, of which the part `slowed` is divided by the factor."""
+    """The angles, with the part `slowed` of each divided by the factor."""
     return theta * (1 - slowed) + theta / factor * slowed
 
 

@@ -2,13 +2,13 @@
 
 Two components of a query or key are a point in a plane. At position m this point is turned by the
 angle m · θ about the origin. A dot product does not change when both points are turned alike, so
-the score of a query at position m and a key at position n depends on m − n, and on no position by
-itself. Each pair of components has its own θ: the first turns by a radian from one position to the
-next, the last, for a wide d_key, by little more than 1/base.
+the score of a query at position m and a key at position n depends on m − n, and on neither position
+by itself. Each pair of components has its own θ: the first pair turns by a radian from one position
+to the next, and the last, for a wide d_key, by little more than 1/base.
 
-It belongs after the split: before it, the first head would get all the fast turns and the last all
-the slow ones. And it belongs on queries and keys alone: values carry what is attended to, not where
-it stands.
+The turn belongs after the split, because before it the first head would get all the fast turns and
+the last head all the slow ones. It also belongs on queries and keys alone, because values carry
+what is attended to, not where it is.
 """
 
 from collections.abc import Callable
@@ -31,39 +31,39 @@ KEPT = 2048  # positions whose angles a module keeps from the start
 class Rotary(nn.Module):
     """Turn q and k by their positions, before their dot product. Nothing is learned.
 
-    Give it to `DotProduct` as its transform. One may serve all layers. The queries are the last
-    n_queries of n_keys positions, the alignment of `causal_mask`. Beside a cache, `first` says at
-    which position the first of the keys stands, and each key is turned once, before it is kept.
-    There is no limit on the length.
+    Give it to `DotProduct` as its transform. One module may serve all layers. The queries are the
+    last n_queries of n_keys positions, aligned as in `causal_mask`. With a cache, `first` is the
+    position of the first key that is given, and each key is turned once, before it is kept. There
+    is no limit on the length.
 
     Inputs of half precision are turned in float32 and rounded once. The kept angles are computed
-    again as the module moves; after load_state_dict(…, assign=True) on a module made on the meta
-    device call this module's `to_empty`.
+    again when the module moves; after load_state_dict(…, assign=True) on a module made on the meta
+    device, call this module's `to_empty`.
 
     Buffer by name: `kept` (position, d_key), the cosine and the sine of each pair's angle; no
-    state_dict holds it. A longer input makes it longer, to a power of two, so that the next one, or
-    the next token, finds its angles there. It never holds more than 2,048 or twice the positions of
-    the longest input: that many keys of one head.
+    state_dict holds it. A longer input extends it, to a power of two, so that the next input, or
+    the next token, finds its angles there. It never holds more than 2,048 positions, or twice those
+    of the longest input if that is more, which is the size of that many keys of one head.
 
     Args:
-        d_key: the width of a head, even: components turn in pairs.
+        d_key: the width of a head, which must be even because components turn in pairs.
         base: pair i turns by θ = base^(−2i/d_key) radians per position.
-        halves: which components are a pair: neighbours, 2i and 2i + 1, as in the paper, or with
-            True i and i + d_key/2, one from each half, as in the code of GPT-NeoX and of Hugging
-            Face's Llama (Meta's pairs neighbours). Weights work only with the convention they were
-            trained with, unless the rows of `w_q.weight` and `w_k.weight`, and the entries of their
-            biases, are put into the other's order, head by head.
-        angles: changes the angles: maps θ of all pairs, float64, to others, as `llama3_angles` and
-            `yarn_angles` do for models that were extended to longer texts.
-        length: turned queries and keys are multiplied by it; YaRN's by `yarn_length`.
+        halves: which components are a pair: neighbours, 2i and 2i + 1, as in the paper, or, with
+            True, i and i + d_key/2, one from each half, as in the code of GPT-NeoX and of Hugging
+            Face's Llama (Meta's code pairs neighbours). Weights work only with the convention that
+            they were trained with, unless the rows of `w_q.weight` and `w_k.weight`, and the
+            entries of their biases, are put into the order of the other one, head by head.
+        angles: a function that maps θ of all pairs, in float64, to other angles, as `llama3_angles`
+            and `yarn_angles` do for models that were extended to longer texts.
+        length: turned queries and keys are multiplied by it; for YaRN, `yarn_length` gives it.
 
     Raises:
         ValueError: d_key is odd, or base is not above 0.
 
     Cost:
         O((query + key) · heads · d_key) operations per call. Neighbours are multiplied as complex
-        numbers, in one pass over the memory; pairs from both halves take several, and several times
-        as long.
+        numbers, in one pass over the memory; pairs from both halves take several passes, and
+        several times as long.
 
     Source:
         Su et al. 2021, §3.2.1 and equation 12 for the complex numbers, §3.2.2 for the angles,
@@ -103,7 +103,7 @@ class Rotary(nn.Module):
             require_function("angles", angles, "of all angles, as llama3_angles(…) makes one")
         self.d_key, self.base, self.halves = d_key, base, halves
         self.angles, self.length = angles, length
-        # Each position's cosines and sines lie as the components that they turn.
+        # Each position's cosines and sines are laid out like the components that they turn.
         self.kept: Tensor
         wide = torch.promote_types(torch.get_default_dtype(), torch.float32)
         kept = self.turns(KEPT).to(wide)
@@ -112,7 +112,7 @@ class Rotary(nn.Module):
     def turns(self, length: int) -> Float64[Tensor, "{length} d_key"]:
         """The cosine and the sine of m · θ, for every position m and every pair of components.
 
-        In float64: at position 5000 an angle in float32 is wrong by 2e-4 radians.
+        They are in float64, because at position 5000 an angle in float32 is wrong by 2e-4 radians.
         """
         pair = torch.arange(0, self.d_key, 2, dtype=torch.float64)
         theta = self.base ** (-pair / self.d_key)
@@ -124,7 +124,7 @@ class Rotary(nn.Module):
         return turns * self.length
 
     def turns_up_to(self, length: int) -> Float[Tensor, "_ d_key"]:
-        """The turns of so many positions or more: the kept ones, made longer where they end."""
+        """The turns of this many positions or more: the kept ones, extended if they are too few."""
         if length <= len(self.kept):
             return self.kept
         if torch.compiler.is_compiling():  # an exported program cannot change its buffers' shapes
@@ -137,7 +137,8 @@ class Rotary(nn.Module):
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> nn.Module:
         """Move the module, as torch does, and compute the angles again, in float32 at least.
 
-        Else `double` would leave them as exact as float32, and `to_empty` uninitialised.
+        Otherwise `double` would leave them as exact as float32, and `to_empty` would leave them
+        uninitialised.
         """
         super()._apply(fn, recurse)
         dtype = torch.promote_types(self.kept.dtype, torch.float32)
@@ -156,7 +157,7 @@ class Rotary(nn.Module):
         Args:
             q: (batch, heads, query, d_key).
             k: (batch, heads, key, d_key).
-            first: the position of the first key, or of the first query where there are more.
+            first: the position of the first key, or of the first query if there are more queries.
 
         Raises:
             ValueError: q or k is not d_key wide.
@@ -165,7 +166,7 @@ class Rotary(nn.Module):
         require_vectors("k", k, "batch heads key d_key", last=self.d_key)
         require_size("first", first, least=0)
         n_queries, n_keys = q.shape[-2], k.shape[-2]
-        # The last query and the last key stand at the same place.
+        # The last query and the last key are at the same position.
         length = first + max(n_queries, n_keys)
         turns = self.turns_up_to(length)
         return (
@@ -189,9 +190,9 @@ class Rotary(nn.Module):
     def turn_from(
         self, x: Float[Tensor, "batch heads seq d_key"], first: int
     ) -> Float[Tensor, "batch heads seq d_key"]:
-        """Turn queries or keys whose first token stands at position `first`.
+        """Turn queries or keys whose first token is at position `first`.
 
-        For a cache that keeps its keys turned: they are turned once, each by its own position.
+        This is for a cache that keeps its keys turned: each is turned once, by its own position.
         """
         length = first + x.shape[-2]
         return self.turn(x, self.turns_up_to(length)[first:length])
@@ -203,7 +204,8 @@ class Rotary(nn.Module):
 def as_complex(x: Float[Tensor, "*batch d_key"]) -> Complex[Tensor, "*batch pairs"]:
     """Neighbouring components as the real and the imaginary part of one number.
 
-    A view, or a copy where memory holds the pairs in another order or begins in the midst of one.
+    The result is a view, or a copy where memory holds the pairs in another order or begins in the
+    middle of one.
     """
     pairs = x.unflatten(-1, (-1, 2))
     *strides, last = pairs.stride()

@@ -1,7 +1,7 @@
-"""Measure SmolLM2-135M anew, and store what chapters 21 and 22 print and draw.
+"""Measure SmolLM2-135M again, and store what chapters 21 and 22 print and draw.
 
 `python -m attention.pretrained mistakes` makes one of the measurements, which are the functions
-below; without a name all are made. It takes minutes on two cores.
+below; without a name, all of them are made. This takes minutes on two cores.
 """
 
 import argparse
@@ -71,7 +71,7 @@ def mistakes(smol: Pretrained) -> dict[str, Any]:
 
 
 def lengths(smol: Pretrained) -> dict[str, dict[str, list[float]]]:
-    """The loss on four texts of several lengths, as it is and with two mistakes."""
+    """The loss on four texts at several lengths, of the model as it is and with two mistakes."""
     return {
         str(length): {
             name: [
@@ -98,8 +98,8 @@ def next_tokens(smol: Pretrained) -> list[dict[str, Any]]:
 def cache_bits(smol: Pretrained) -> dict[str, Any]:
     """Perplexity with keys and values in a few bits, on four texts.
 
-    In float64: another processor's last digit of a float32 puts a number on the other side of a
-    step, and the next layers make more than a hundredth of the perplexity of that.
+    The model is in float64: in float32, another processor's last digit puts a number on the other
+    side of a step, and the next layers turn this into more than a hundredth of the perplexity.
     """
     texts = token_ids_of_texts(smol.tokenizer, LONG).values()
     model = deepcopy(smol.model).double()
@@ -118,10 +118,10 @@ def perplexities(texts: Iterable[Tensor], model: DecoderOnly) -> list[float]:
 
 
 def heads(smol: Pretrained) -> dict[str, Any]:
-    """The score of every head by each rule, and of sentences where a verb looks, (layers, heads).
+    """Every head's score by each rule, and where it looks from a sentence's verb, (layers, heads).
 
     Each is the mean over the texts, or over three seeds; "copied" is the share of a repeated text
-    that the whole model copies, and of what is left without some heads.
+    that the model copies, whole and without some of its heads.
     """
     texts = token_ids_of_texts(smol.tokenizer, SHORT).values()
     drawn = [repeated(seed) for seed in SEEDS]
@@ -204,14 +204,16 @@ def loss_after(model: DecoderOnly, ids: Tensor, first: int, mask: Tensor) -> flo
 
 @torch.no_grad()
 def sinks(smol: Pretrained) -> dict[str, list[Any]]:
-    """What becomes of the first token on four texts, and of the second if the first is hidden.
+    """What becomes of the first token in four texts, and of the second if the first is hidden.
 
-    "weight" is the mean over all heads, "length" that of its row after each layer, in times of the
-    median row's. With the first token "hidden from all" others, the second sees itself alone, and
-    positions are relative: that is the text without its first token. "hidden from later" ones, the
-    second still sees the first. "loss" has the three in this order. "value" is the loss of the
-    first `SHORT` tokens as they are, and with what every later row takes from the first token, from
-    layer 12 on, replaced by its mean over these rows, and by nothing.
+    "weight" is the first token's mean weight over all heads, and "length" is the length of its row
+    after each layer, as a multiple of the median row's. With the first token "hidden from all"
+    others, the second sees only itself, and since positions are relative, this is the text without
+    its first token. With the first token "hidden from later" ones, the second still sees it. "loss"
+    has the losses of these three, "weight", "hidden from all" and "hidden from later", in this
+    order. "value" has three losses on the first `SHORT` tokens: as they are, and with what every
+    later row takes from the first token, from layer 12 on, replaced by its mean over these rows,
+    and by nothing.
     """
     measured: dict[str, list[Any]] = {
         name: [] for name in ("length", "weight", "hidden from all", "hidden from later")
@@ -269,7 +271,7 @@ def choices(smol: Pretrained) -> dict[str, dict[str, float]]:
 
 
 def others(heads: list[Head], strongest: list[Head]) -> dict[str, list[Head]]:
-    """Five draws of as many heads of the same layers, each once, and none of the strongest."""
+    """Five draws of equally many heads in the same layers, each once, and none of the strongest."""
     draws = {}
     for seed in range(5):
         rng, drawn = random.Random(seed), []
@@ -281,12 +283,12 @@ def others(heads: list[Head], strongest: list[Head]) -> dict[str, list[Head]]:
 
 
 def groups(smol: Pretrained) -> dict[str, list[float]]:
-    """How alike the maps of heads are that share a KV head and that do not, on four texts."""
+    """How alike the maps of two heads are, with a shared KV head and without, on four texts."""
     alike: dict[str, list[float]] = {"within": [], "across": []}
     for ids in token_ids_of_texts(smol.tokenizer, SHORT).values():
         with torch.no_grad():
             _, weights = smol.model.read(ids)
-        # The first token has most of many maps, whatever their heads look for.
+        # In many maps the first token receives most of the weight, whatever their heads look for.
         rest = [of_layer[..., 1:, 1:] for of_layer in weights]
         pairs = torch.tensor([within_and_across(of_layer, GROUP) for of_layer in rest])
         for name, of_text in zip(alike, pairs.mean(0).tolist(), strict=True):

@@ -1,7 +1,7 @@
 """A published model whose keys and values are kept in a few bits.
 
-Whole numbers and a scale stand in for what the cache would hold. Along which axis numbers share a
-scale decides how few bits are enough.
+Whole numbers and a scale stand in for what the cache would hold. The axis along which numbers share
+a scale decides how few bits are enough.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ TOGETHER = 32  # tokens of a column that share one
 
 
 def symmetric(x: Float[Tensor, "... seq d_key"], bits: int, axis: int) -> Float[Tensor, "..."]:
-    """Round to multiples of a scale, from −(2ᵇ⁻¹ − 1) to 2ᵇ⁻¹ − 1 times.
+    """Round to multiples of a scale, from −(2ᵇ⁻¹ − 1) to 2ᵇ⁻¹ − 1 times the scale.
 
     Args:
         x: keys or values (…, seq, d_key).
@@ -93,7 +93,7 @@ def in_groups(x: Float[Tensor, "... seq d_key"], bits: int, axis: int) -> Float[
 
 
 class RoundedCache(nn.Module):
-    """Attention as SmolLM2's, over keys and values that were rounded after the keys' turn.
+    """Attention like SmolLM2's, over keys and values that were rounded after the keys' turn.
 
     It is called as `DotProduct` is.
 

@@ -40,7 +40,7 @@ def still(pairs: slice) -> Callable[[Tensor], Tensor]:
 
 
 def best_keys(count: int, *, first: bool = False) -> Weigh:
-    """Each query sees its best keys alone, by their scores.
+    """Each query sees only its best keys, by their scores.
 
     Args:
         count: how many keys.
@@ -73,11 +73,11 @@ def best_blocks(count: int, block: int, *, first: bool = False) -> Weigh:
 
     Args:
         count: how many blocks, with its own.
-        block: how many keys are one.
+        block: how many keys make a block.
         first: whether the first block is always among them.
 
     Source:
-        Lu et al. 2025, §2.2. All scores are computed here, and the most are thrown away.
+        Lu et al. 2025, §2.2. All scores are computed here, and most of them are thrown away.
 
     Example:
         >>> import torch
@@ -113,14 +113,14 @@ def chosen(ranked: Float[Tensor, "... key"], count: int) -> Bool[Tensor, "... ke
 
 
 class FirstValue(nn.Module):
-    """Attention in which later rows take another vector from the first token than their own.
+    """Attention in which what later rows take from the first token is replaced.
 
     It is called as `DotProduct` is, without a cache.
 
     Args:
         attend: what attends, with KV heads shared by `group` query heads.
-        group: how many heads share one.
-        mean: True for the mean over these rows of what each takes, False for nothing.
+        group: how many query heads share a KV head.
+        mean: True for the mean over the later rows of what each takes, False for nothing.
     """
 
     def __init__(self, attend: nn.Module, group: int, *, mean: bool) -> None:
@@ -145,7 +145,7 @@ class FirstValue(nn.Module):
             v: (batch, kv_heads, key, d_key).
             mask: as for `attend`.
             causal: as for `attend`.
-            need_weights: changes nothing: they are made.
+            need_weights: changes nothing: the weights are made in any case.
         """
         heads, weights = self.attend(q, k, v, mask, causal=causal, need_weights=True)
         first = v.repeat_interleave(self.group, dim=1)[:, :, :1]  # (batch, heads, 1, d_key)
@@ -159,7 +159,7 @@ def with_first_value(model: DecoderOnly, value: str, from_layer: int) -> Decoder
 
     Args:
         model: it stays as it is.
-        value: "mean", over these rows of each head, or "nothing".
+        value: "mean", over the later rows of each head, or "nothing".
         from_layer: the first layer that changes.
 
     Raises:
@@ -187,12 +187,12 @@ def with_first_value(model: DecoderOnly, value: str, from_layer: int) -> Decoder
 def with_fewer_numbers(
     model: DecoderOnly, bases: Iterable[Float[Tensor, "_ numbers"]]
 ) -> DecoderOnly:
-    """Copy a model, whose keys and values are made of fewer numbers for each token and layer.
+    """Copy a model so that its keys and values are made of fewer numbers per token and layer.
 
     Args:
         model: it stays as it is.
-        bases: for each layer orthonormal rows (kept, numbers): keys and values side by side, before
-            the keys turn, are projected onto them.
+        bases: for each layer, orthonormal rows (kept, numbers): before the keys turn, keys and
+            values, side by side, are projected onto them.
 
     Example:
         >>> import torch
@@ -216,7 +216,7 @@ def with_fewer_numbers(
 
 
 def bases_of_weights(model: DecoderOnly, kept: int) -> list[Float[Tensor, "kept numbers"]]:
-    """For each layer the directions in which the matrices of keys and values are largest.
+    """For each layer, the directions in which the matrices of keys and values are largest.
 
     Args:
         model: without biases in these matrices.
@@ -241,7 +241,7 @@ def bases_of_weights(model: DecoderOnly, kept: int) -> list[Float[Tensor, "kept 
 def bases_of_data(
     model: DecoderOnly, texts: Iterable[Int[Tensor, "1 seq"]], kept: int
 ) -> list[Float[Tensor, "kept numbers"]]:
-    """For each layer the directions in which the keys and values of texts are largest.
+    """For each layer, the directions in which the keys and values of texts are largest.
 
     Args:
         model: it reads the texts.

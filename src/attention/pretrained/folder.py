@@ -38,7 +38,7 @@ NO_MATTER = {
     *("output_attentions", "output_hidden_states", "return_dict", "task_specific_params"),
     "transformers.js_config",
 }
-# What may be said, and is not built here where it is true.
+# What a configuration may contain, but is not built here where it is true.
 OFF = {"is_decoder", "is_encoder_decoder", "add_cross_attention", "tie_encoder_decoder"}
 OFF |= {"torchscript", "use_bfloat16", "tf_legacy_loss", "remove_invalid_values"}
 
@@ -69,7 +69,7 @@ class Config:
             raise ValueError(f"config.json has {name}={value!r}, and here it can be {can_be}")
 
     def require_all_asked(self) -> None:
-        """Require that nothing is left over that is set."""
+        """Require that no entry that is set is left over."""
         left = {
             name: value
             for name, value in self.entries.items()
@@ -205,7 +205,7 @@ def rotary(config: Config) -> tuple[float, Callable | None, float]:
 def gpt2(config: Config, weights: dict[str, Tensor]) -> DecoderOnly:
     """GPT-2: learned positions, layer norm, biases everywhere, a tied head.
 
-    Its matrices lie transposed to nn.Linear's, and those of q, k and v in one.
+    Its matrices are stored transposed to nn.Linear's, and those of q, k and v are stored as one.
     """
     d_model, n_heads = config["n_embd"], config["n_head"]
     config.require("activation_function", "gelu_new")

@@ -1,7 +1,7 @@
 """Models from a GGUF file, llama.cpp's form: settings, tokenizer and weights lie in one file.
 
-The package gguf reads the file and turns its quantised numbers into float32. Rows of queries and
-keys lie in it in the order of neighbouring rotary pairs, as they do here.
+The package gguf reads the file and turns its quantised numbers into float32. In the file, as here,
+the rows of queries and keys are in the order of neighbouring rotary pairs.
 """
 
 from pathlib import Path
@@ -29,7 +29,7 @@ PARTS = {
 }
 OTHERS = {"token_embd": "embedding.table", "output_norm": "norm", "output": "head"}
 
-# What the architecture's own fields mean; one that is not here would change the numbers.
+# The architecture's own fields that are known here; any other would change the numbers.
 FIELDS = {
     "block_count",
     "embedding_length",

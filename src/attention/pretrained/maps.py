@@ -1,7 +1,8 @@
 """Where each head of a published model looks in a few short sentences, small enough for a page.
 
-A page carries a map for each of 270 heads and a dozen sentences. Of a weight it needs the shade, so
-each is one of 64 levels, written as one character, and what the causal mask hides is left out.
+A page carries a map for each of 270 heads and a dozen sentences. It needs only the shade of a
+weight, so each weight is one of 64 levels, written as one character, and what the causal mask hides
+is left out.
 """
 
 from collections.abc import Sequence
@@ -36,7 +37,7 @@ def to_levels(weights: Float[Tensor, "layers heads seq seq"]) -> str:
     """Write causal weights as one character each, row by row up to the diagonal.
 
     The levels are those of the square root, so that small weights are told apart: a weight of .8
-    is off by at most .015, one of .01 by .002.
+    is off by at most .015, and one of .01 by at most .002.
 
     Args:
         weights: (layers, heads, query, key), 0 where the key comes after the query.

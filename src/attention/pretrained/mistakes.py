@@ -36,9 +36,10 @@ class StepwiseAttention(nn.Module):
         after_split: changes the projected q, k and v (batch, heads, seq, d_key) after the split.
         turn: gives q and k their positions.
         one_query: replaces q before the scores, and may be left out.
-        share: copies the KV heads, (batch, kv_heads, seq, d_key), for the heads of queries.
+        share: copies the KV heads, (batch, kv_heads, seq, d_key), for the query heads.
         divisor: of the scores.
-        weigh: makes the weights of the scores (batch, heads, query, key) and what each query sees.
+        weigh: makes the weights from the scores (batch, heads, query, key) and from what each query
+            sees.
         before_merge: changes each head's result (batch, heads, query, d_key).
 
     Example:
@@ -85,7 +86,7 @@ class StepwiseAttention(nn.Module):
             v: (batch, kv_heads, key, d_key).
             mask: none.
             causal: changes nothing: the future is hidden, unless `weigh` lets it in.
-            need_weights: changes nothing: they are made.
+            need_weights: changes nothing: the weights are made in any case.
         """
         q, k, v = (self.after_split(x) for x in (q, k, v))
         q, k = self.turn(q, k)
@@ -127,12 +128,12 @@ def without_itself(
 
 
 def split_by_view(x: Float[Tensor, "batch heads seq d_key"]) -> Float[Tensor, "batch heads seq _"]:
-    """What `view` makes of the projected rows without the transpose behind it."""
+    """What `view` makes of the projected rows without the transpose after it."""
     return merge(x).reshape(x.shape)
 
 
 def merge_by_view(x: Float[Tensor, "batch heads seq d_key"]) -> Float[Tensor, "batch heads seq _"]:
-    """What, after the right merge, is the result of `view` without the transpose before it."""
+    """What the right merge turns into the result of `view` without the transpose before it."""
     batch, heads, seq, d_key = x.shape
     return split(x.reshape(batch, seq, heads * d_key), heads)
 
@@ -157,7 +158,7 @@ def without_w_o(model: DecoderOnly) -> DecoderOnly:
 
 
 def with_attend(make: Callable[[], nn.Module], model: DecoderOnly) -> DecoderOnly:
-    """Copy a model, with something else that attends in every layer; the weights are shared.
+    """Copy a model so that something else attends in every layer; the weights are shared.
 
     Args:
         make: makes what attends, once: all layers share it, in the dtype of the model.
@@ -189,7 +190,7 @@ def wrong(**step: Callable | float) -> Callable[[DecoderOnly], DecoderOnly]:
     return partial(with_attend, partial(StepwiseAttention, **step))
 
 
-# By name: makes a copy of the model with this step changed in each of its layers.
+# By name: a function that makes a copy of the model with this step changed in each of its layers.
 MISTAKES: dict[str, Callable[[DecoderOnly], DecoderOnly]] = {
     "none": wrong(),
     "no divisor": wrong(divisor=1.0),
@@ -232,7 +233,7 @@ class Price(NamedTuple):
 
 @torch.no_grad()
 def price(model: DecoderOnly, token_ids: Int[Tensor, "1 seq"]) -> Price:
-    """Measure how well a model tells each token of a text from those before it.
+    """Measure how well a model predicts each token of a text from those before it.
 
     Args:
         model: the model, whole or with a mistake.

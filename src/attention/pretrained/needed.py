@@ -36,7 +36,8 @@ from attention.transformer.residual import ResidualLayer
 
 SHORT = 200  # tokens of a text
 
-# Which of `MISTAKES` take them away from SmolLM2: its positions are in what attends, for one.
+# The parts that one of `MISTAKES` takes away from SmolLM2, whose positions, for example, are in
+# what attends.
 OF_MISTAKES = {
     "divisor": "no divisor",
     "scores": "all weights equal",
@@ -51,7 +52,7 @@ def all_of(*kinds: type[nn.Module]) -> Callable[[nn.Module], list[nn.Module]]:
 
 
 def what_hides(model: nn.Module) -> list[nn.Module]:
-    """In a decoder what hides the future, in a model without one all that hides padding."""
+    """What hides the future in a decoder or, in a model without one, all that hides padding."""
     decoders = all_of(DecoderLayer)(model)
     return [layer.self_attention.attend for layer in decoders] or all_of(DotProduct)(model)
 
@@ -64,7 +65,7 @@ def see_all(attend: DotProduct) -> None:
 
 
 def ask(change: Callable[[Tensor, Tensor | None], Tensor], attend: DotProduct) -> None:
-    """Attend with other queries, made of the queries and the mask."""
+    """Attend with other queries, made from the queries and the mask."""
 
     def changed(module: nn.Module, inputs: tuple) -> tuple:
         q, k, v, mask = inputs
@@ -76,9 +77,9 @@ def ask(change: Callable[[Tensor, Tensor | None], Tensor], attend: DotProduct) -
 def mean_query(
     q: Float[Tensor, "batch heads query d_key"], mask: Bool[Tensor, "..."] | None
 ) -> Float[Tensor, "batch heads query d_key"]:
-    """Each query replaced by the mean of its sentence's, those of padding left out."""
-    # As long as the queries, a mask is their own. That of cross-attention is longer: a date has
-    # more letters than signs, and no sign is padding.
+    """Replace each query by the mean of its sentence's queries, leaving out those of padding."""
+    # A mask that is as long as the queries is their own. The mask of cross-attention is longer,
+    # because a date has more letters than signs, and no sign is padding.
     own = mask is not None and mask.shape[-1] == q.shape[2]
     counts = mask.mT.to(q.dtype) if own else q.new_ones(1, 1, q.shape[2], 1)
     return ((q * counts).sum(2, keepdim=True) / counts.sum(2, keepdim=True)).expand_as(q)
@@ -97,11 +98,12 @@ def silence(module: nn.Module) -> None:
 
 
 def add_nothing(layer: ResidualLayer) -> None:
-    """In pre-norm order, as in all that have one, the sublayer's output alone goes on."""
+    """Pass on the sublayer's output alone: all models with a residual have pre-norm order."""
     layer.residual = lambda x, sublayer, norm: sublayer(norm(x))
 
 
-# By name: finds a part's places in a model, and takes it away from one of them.
+# By name: a function that finds a part's places in a model, and one that takes the part away from
+# one of these places.
 PARTS: dict[str, tuple[Callable[[nn.Module], list[nn.Module]], Callable[[Any], None]]] = {
     "divisor": (all_of(DotProduct), partial(ask, lambda q, mask: q * q.shape[-1] ** 0.5)),
     "queries": (all_of(DotProduct), partial(ask, mean_query)),
@@ -120,8 +122,9 @@ def without(model: nn.Module, part: str) -> nn.Module | None:
 
     Args:
         model: one of the four, in evaluation mode. It stays as it is.
-        part: of `PARTS`. Without "queries" all have one in each head, their mean; without "scores"
-            all weights are equal; without "mask" a decoder sees the future, an encoder padding.
+        part: of `PARTS`. Without "queries" all the queries of a head are replaced by one, their
+            mean; without "scores" all weights are equal; without "mask" a decoder sees the future,
+            and an encoder sees padding.
 
     Returns:
         The copy, or None where the model has no such part.

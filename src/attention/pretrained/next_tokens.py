@@ -25,7 +25,7 @@ def greedy(
     Args:
         model: the model, whole or with a mistake.
         tokenizer: as `load` returns it.
-        prompt: what it goes on from.
+        prompt: the text that it continues.
         n_new: how many tokens it writes.
         temperatures: the logits are divided by each, for the shares alone.
 

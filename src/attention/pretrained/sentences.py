@@ -46,18 +46,18 @@ IN_BOTH_NUMBERS = (
     "key keys cat cats dog dogs boy boys farmer farmers picture pictures author authors"
 )
 OF_BOTH_GENDERS = "king queen boy girl man woman father mother husband wife uncle aunt son daughter"
-# After these SmolLM2 says nearly always himself of a man and herself of a woman.
+# After these verbs SmolLM2 nearly always says himself of a man and herself of a woman.
 OF_ONESELF = ("blamed", "introduced", "taught", "covered")
 
 
 class Sentence(NamedTuple):
-    """A sentence as token ids, and where the words stand that a verb has to do with.
+    """A sentence as token ids, and the positions of the words that a verb has to do with.
 
     Attributes:
         ids: of its tokens.
         subject: the position of the verb's subject.
-        verb: that of the verb, the last one of a relative clause's sentence.
-        nearest: that of the noun nearest before the verb, the subject itself in a plain sentence.
+        verb: that of the verb, which is the last one in a sentence with a relative clause.
+        nearest: that of the nearest noun before the verb, the subject itself in a plain sentence.
         object: that of the verb's object.
 
     Example:
@@ -79,7 +79,7 @@ class Choice(NamedTuple):
     Attributes:
         beginning: what the model reads.
         right: the word that agrees with the subject, with the space before it.
-        wrong: that which agrees with the noun beside it.
+        wrong: the word that agrees with the noun beside the subject.
 
     Example:
         >>> from attention.pretrained.sentences import Choice
@@ -128,7 +128,7 @@ def himself_or_herself() -> list[Choice]:
 
 
 def crossed(pairs: str, forms: tuple[str, str]) -> Iterator[tuple[str, str, tuple[str, str]]]:
-    """Every noun beside every other of the other form, and the form that fits it, first."""
+    """Every noun beside every other noun of the other form, and `forms`, the fitting one first."""
     words = pairs.split()
     for nouns, others in permutations(zip(words[::2], words[1::2], strict=True), 2):
         yield nouns[0], others[1], forms
@@ -136,7 +136,7 @@ def crossed(pairs: str, forms: tuple[str, str]) -> Iterator[tuple[str, str, tupl
 
 
 def sentence(words: list[str], tokenizer: Any, **at: int) -> Sentence:
-    """Place the words of a sentence: a word of several tokens stands at its last.
+    """Locate the words of a sentence: a word of several tokens is at the position of its last.
 
     Args:
         words: after "Once upon a time".

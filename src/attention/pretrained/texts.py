@@ -14,7 +14,7 @@ def token_ids_of_texts(tokenizer: Any, longest: int) -> dict[str, Int[Tensor, "1
     """The first tokens of each text, by its name.
 
     Args:
-        tokenizer: one of the package tokenizers, as `load` returns it.
+        tokenizer: a tokenizer of the package tokenizers, as `load` returns it.
         longest: how many tokens of each text.
 
     Example:

@@ -3,8 +3,9 @@
 Scaled dot-product attention scores a pair by a dot product. Here query and key are projected to
 `hidden_dim` columns and added, and the score is v · tanh(W_q · query + W_k · key). Query and key
 may therefore differ in width. The paper does not scale the scores: tanh keeps every hidden unit
-between -1 and 1, so that no score is larger than the sum of the absolute numbers of v, however wide
-query and key are. That sum can grow with `hidden_dim`. Softmax and weighted sum are the same.
+between -1 and 1, so that no score is larger than the sum of the absolute values of v's entries,
+however wide query and key are. That sum can grow with `hidden_dim`. The softmax and the weighted
+sum are the same in both.
 
 The price is a hidden layer for every pair: query · key · hidden_dim numbers to compute and to hold.
 The dot product is one matrix product, which leaves query · key numbers.
@@ -30,8 +31,8 @@ class AdditiveAttention(nn.Module):
     """softmax over keys of v · tanh(W_q · query + W_k · key), then the weighted sum of the values.
 
     Parameters by name: `w_q.weight` (hidden_dim, query_dim), `w_k.weight` (hidden_dim, key_dim) and
-    `v.weight` (1, hidden_dim); in the paper W_a, U_a and v_a, without biases as there. The same
-    score is often written v · tanh(W · [query; key]): W is w_q and w_k side by side.
+    `v.weight` (1, hidden_dim). In the paper they are W_a, U_a and v_a, also without biases. The
+    same score is often written v · tanh(W · [query; key]): W is w_q and w_k side by side.
 
     Args:
         query_dim: the width of the queries.
@@ -41,7 +42,7 @@ class AdditiveAttention(nn.Module):
     Cost:
         O(query · key · (hidden_dim + d_value)) time and O(query · key · hidden_dim) memory, and for
         the projections O(query · query_dim · hidden_dim + key · key_dim · hidden_dim) time. With
-        `projected_key` the second of these is not paid.
+        `projected_key`, the second of these two terms is not paid.
 
     Source:
         Bahdanau, Cho and Bengio 2014, §3.1 and appendix A.1.2.

@@ -2,8 +2,8 @@
 
 Before attention, a decoder got one vector for the whole sentence. `BidirectionalEncoder` keeps a
 state for every token, from two GRUs that read the sentence from either end, and a decoder attends
-to these states at every step. It writes one token per step, from its state, the token before and
-the context that attention returns. In training the token before is the correct one (teacher
+to these states at every step. It writes one token per step, from its state, the previous token and
+the context that attention returns. In training the previous token is the correct one (teacher
 forcing); in use it is the one that the decoder wrote.
 
 Bahdanau's decoder attends *before* its recurrence: the query is the previous state, s_{t-1}, and
@@ -11,11 +11,11 @@ the context enters the step that computes s_t. Luong's attends *after* it: the q
 state, s_t, and the output is computed from tanh(W_c · [context; s_t]). Its recurrence sees nothing
 of the context, unless *input feeding* hands it this vector at the next step.
 
-Reading and writing take one step after the other, where self-attention takes all tokens at once. A
-step of the encoder costs O(hidden_dim · (d_embedding + hidden_dim)). A step of a decoder costs
-O(width²) for the recurrence, O(width · vocab_size) for the logits, and one query to all keys, which
-is O(key · (hidden_dim + key_dim)) in Bahdanau's and with "concat", O(key · key_dim) with "dot" and
-"general".
+Reading and writing take one step after the other, whereas self-attention takes all tokens at once.
+A step of the encoder costs O(hidden_dim · (d_embedding + hidden_dim)). A step of a decoder costs
+O(width²) for the recurrence, O(width · vocab_size) for the logits, and for one query to all keys
+O(key · (hidden_dim + key_dim)) in Bahdanau's decoder and with "concat", or O(key · key_dim) with
+"dot" and "general".
 """
 
 from collections.abc import Callable
@@ -43,12 +43,12 @@ Attend = Callable[[Tensor], tuple[Tensor, Tensor]]  # queries -> (context, weigh
 
 
 class BidirectionalEncoder(nn.Module):
-    """Two GRUs read the embedded tokens, one from each end; their states stand side by side.
+    """Two GRUs read the embedded tokens, one from each end; their states are placed side by side.
 
     Parameters by name: those of `embed`, a `TokenEmbedding`, and of `gru`, an nn.GRU. Deviation
-    from the paper: nn.GRU resets the state after its product, r · (U · h), the paper before it,
-    U · (r · h). Packing reads the lengths from a tensor, so that `torch.compile` cuts this module
-    into several graphs, and `torch.export` refuses it.
+    from the paper: nn.GRU resets the state after its product, r · (U · h); the paper resets it
+    before that, U · (r · h). Packing reads the lengths from a tensor, so that `torch.compile` cuts
+    this module into several graphs, and `torch.export` refuses it.
 
     Args:
         vocab_size: how many tokens the vocabulary has.
@@ -88,8 +88,9 @@ class BidirectionalEncoder(nn.Module):
 
         Returns:
             One state for every token, (batch, key, key_dim), where key_dim is 2 · hidden_dim. The
-            first half of the columns has read the tokens up to this one, the second half this one
-            and those behind it. Padding is not read and its rows are 0; mask it in the decoder.
+            first half of the columns has read the tokens up to this one, and the second half has
+            read this one and those after it. Padding is not read and its rows are 0; mask it in the
+            decoder.
 
         Raises:
             ValueError: for padding in front of a token.
@@ -117,9 +118,9 @@ class RecurrentDecoder(nn.Module):
     """What `BahdanauDecoder` and `LuongDecoder` share: first state, teacher forcing, greedy choice.
 
     Each of them adds two methods. `attend_to(encoded, mask)` returns the first state and a function
-    from queries to (context, weights). `step(embedded, state, attend)` takes the embedded token of
-    the step before and returns logits, weights and the next state. Parameters by name: those of
-    `embed`, a `TokenEmbedding`, and `w_s` (hidden_dim, key_dim / 2) with a bias.
+    from queries to (context, weights). `step(embedded, state, attend)` takes the embedded previous
+    token and returns logits, weights and the next state. Parameters by name: those of `embed`, a
+    `TokenEmbedding`, and `w_s` (hidden_dim, key_dim / 2) with a bias.
 
     Args:
         vocab_size: how many tokens the vocabulary has.
@@ -168,7 +169,7 @@ class RecurrentDecoder(nn.Module):
         encoded: Float[Tensor, "batch key key_dim"],
         mask: Bool[Tensor, "..."] | None = None,
     ) -> tuple[Float[Tensor, "batch target vocab_size"], Float[Tensor, "batch target key"]]:
-        """Teacher forcing: every step is given the correct token before it.
+        """Teacher forcing: every step is given the correct previous token.
 
         Args:
             token_ids: (batch, target), the start token first.
@@ -180,7 +181,7 @@ class RecurrentDecoder(nn.Module):
             (batch, target, key).
 
         Raises:
-            ValueError: for another number of sentences in token_ids than in encoded.
+            ValueError: for different numbers of sentences in token_ids and encoded.
         """
         require_token_ids(token_ids)
         state, attend = self.attend_to(encoded, mask)
@@ -204,7 +205,7 @@ class RecurrentDecoder(nn.Module):
         end_id: int,
         max_length: int,
     ) -> tuple[Int[Tensor, "batch target"], Float[Tensor, "batch target key"]]:
-        """Write the likeliest token at every step, and feed it to the next one.
+        """Write the likeliest token at every step, and feed it to the next step.
 
         Args:
             encoded: (batch, key, key_dim), as for `forward`.
@@ -214,8 +215,8 @@ class RecurrentDecoder(nn.Module):
             max_length: how many tokens are written at most.
 
         Returns:
-            The tokens, (batch, target), without the start token, with the end token, followed by
-            pad_id; and the weights, (batch, target, key).
+            The tokens, (batch, target), without the start token but with the end token, which
+            pad_id follows; and the weights, (batch, target, key).
         """
         require_size("max_length", max_length)
         start_id, end_id = require_index("start_id", start_id), require_index("end_id", end_id)
@@ -242,10 +243,10 @@ class BahdanauDecoder(RecurrentDecoder):
     d_embedding).
 
     Deviations from the paper: the logits are one linear layer of s_t, context and embedded token;
-    the paper takes s_{t-1} there, and a layer of maxout units before the output (A.2.2). nn.GRUCell
-    resets the state after its product, r · (U · s), the paper before it, U · (r · s). Embedded
-    tokens are multiplied by √d_embedding, in the paper they are not. `greedy` takes the likeliest
-    token at every step; the paper searches with a beam (§4.2).
+    the paper takes s_{t-1} there, and puts a layer of maxout units before the output (A.2.2).
+    nn.GRUCell resets the state after its product, r · (U · s); the paper resets it before that,
+    U · (r · s). Embedded tokens are multiplied by √d_embedding; in the paper they are not. `greedy`
+    takes the likeliest token at every step; the paper searches with a beam (§4.2).
 
     Args:
         vocab_size, d_embedding, pad_id: as for `BidirectionalEncoder`.
@@ -291,7 +292,7 @@ class BahdanauDecoder(RecurrentDecoder):
         Float[Tensor, "batch key"],
         Float[Tensor, "batch hidden_dim"],
     ]:
-        """Return logits, weights and s_t, from the token before and s_{t-1}."""
+        """Return logits, weights and s_t, from the previous token and s_{t-1}."""
         context, weights = attend(state[:, None])  # the query is s_{t-1}
         context = context[:, 0]  # (batch, key_dim)
         state = self.cell(torch.cat((embedded, context), dim=-1), state)  # s_t
@@ -351,7 +352,7 @@ class LuongDecoder(RecurrentDecoder):
     def attend_to(
         self, encoded: Float[Tensor, "batch key key_dim"], mask: Bool[Tensor, "..."] | None = None
     ) -> tuple[tuple[Float[Tensor, "batch hidden_dim"], Float[Tensor, "batch hidden_dim"]], Attend]:
-        """Return the first state, s_0 and a vector of zeros, and a function as in Bahdanau's."""
+        """Return the first state, s_0 and a vector of zeros, and a function like Bahdanau's."""
         self.require_encoded(encoded, mask)
         if self.attention.score == "concat":  # the keys are projected once, as in Bahdanau's
             additive = self.attention.additive

@@ -1,9 +1,9 @@
 """A decoder without attention: the encoder's last states are all that it gets of a sentence.
 
-This is what attention was invented against. However long the sentence, it has to fit into one
-vector of key_dim numbers. The decoder gets this vector at every step, in the place where
-`BahdanauDecoder` gets a context that is new at every step. Nothing else differs, so that the two
-measure what attention adds.
+This is the limit that attention was invented to remove. However long the sentence is, it has to fit
+into one vector of key_dim numbers. The decoder gets this vector at every step, where
+`BahdanauDecoder` gets a context that is new at every step. Nothing else differs, so a comparison of
+the two measures what attention adds.
 
 A step costs O(width²) for the recurrence and O(width · vocab_size) for the logits, however long the
 sentence is.
@@ -17,10 +17,11 @@ from attention.recurrent.encoder_decoder import Attend, BahdanauDecoder, Recurre
 
 
 class LastStateDecoder(RecurrentDecoder):
-    """The encoder's last state in either direction enters every step, in the context's place.
+    """The encoder's last state in either direction enters every step instead of a context.
 
     Parameters by name: `embed` and `w_s` as in `RecurrentDecoder`, `cell` and `w_o` as in
-    `BahdanauDecoder`. The weights that `forward` and `greedy` return are 0: nothing is attended to.
+    `BahdanauDecoder`. The weights that `forward` and `greedy` return are 0, because nothing is
+    attended to.
 
     Deviations from the paper: its encoder reads in one direction; here it is `BidirectionalEncoder`
     with a last state at either end, and the decoder starts and steps as `BahdanauDecoder` does. The
@@ -55,7 +56,7 @@ class LastStateDecoder(RecurrentDecoder):
     def attend_to(
         self, encoded: Float[Tensor, "batch key key_dim"], mask: Bool[Tensor, "..."] | None = None
     ) -> tuple[Float[Tensor, "batch hidden_dim"], Attend]:
-        """Return the first state, and a function that returns the last states to every query."""
+        """Return the first state, and a function that returns the last states for every query."""
         self.require_encoded(encoded, mask)
         batch, n_keys, _ = encoded.shape
         last = torch.full((batch,), n_keys - 1, device=encoded.device)

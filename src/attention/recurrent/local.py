@@ -1,10 +1,10 @@
 """Local attention: a query attends to the keys in a window around one position, p.
 
-Luong attention compares a query with every key; here only with the keys from p - D to p + D.
-*Monotonic* alignment takes p = t, the query's own position. *Predictive* alignment computes p from
-the query, S · sigmoid(v · tanh(W · query)), which can lie anywhere in a sequence of S keys. A
-Gaussian around p then favours the keys near it. p is learned through the Gaussian, because the
-choice of the window's keys has no gradient.
+Luong attention compares a query with every key; local attention compares it only with the keys from
+p - D to p + D. *Monotonic* alignment takes p = t, the query's own position. *Predictive* alignment
+computes p from the query as S · sigmoid(v · tanh(W · query)), which can lie anywhere in a sequence
+of S keys. A Gaussian around p then favours the keys near it. p is learned through the Gaussian,
+because the choice of the window's keys has no gradient.
 
 The keys of each window are gathered. Time and memory for a query grow with the 2D + 1 keys of its
 window and not with the sequence.
@@ -124,7 +124,7 @@ class LocalAttention(nn.Module):
 
         p = self.positions(query, mask, first_query)[..., None]  # (batch, query, 1)
         # 2D + 1 whole numbers, from the first in [p - D, p + D]. The last of them is beyond p + D
-        # where p is not a whole number; others lie before the first key or behind the last one.
+        # where p is not a whole number; others lie before the first key or after the last one.
         window = (p - reach).ceil().long() + torch.arange(2 * reach + 1, device=key.device)
         inside = ((window - p).abs() <= reach) & (window >= 0) & (window < n_keys)
         window = window.clamp(0, n_keys - 1)  # (batch, query, window)

@@ -4,7 +4,8 @@
 *concat* is the additive score v · tanh(W · [query; key]). Scaled dot-product attention is *dot*
 divided by √d_key. Without the division the scores of wide vectors spread, and softmax gives almost
 all weight to one key. *general* is the score of a single head with separate projections of query
-and key, W = W_qᵀ · W_k. There the rank of W is d_key at most, and values have a projection too.
+and key, W = W_qᵀ · W_k. In such a head the rank of W is at most d_key, and the values have a
+projection too.
 
 Every query attends to every key. The paper calls this *global* attention; its *local* attention is
 `LocalAttention`. *dot* and *general* cost as much as scaled dot-product attention, *concat* as much

@@ -3,8 +3,8 @@
 A sparse pattern saves time only where the few keys of a query can be fetched and multiplied as one
 dense product. Neighbouring queries attend to nearly the same keys. So the queries are cut into
 blocks, the keys that any query of a block may see are gathered, and the fused kernel attends within
-each block under a small mask: n/block products of block × n_keys scores take the place of n × n.
-The result is exact, as long as the list holds every key that the pattern allows.
+each block under a small mask. Then n/block products of block × n_keys scores replace the n × n
+scores. The result is exact, as long as the list holds every key that the pattern allows.
 """
 
 import math
@@ -45,7 +45,7 @@ def require_positions(name: str, positions: Tensor, seq: int, way_out: str) -> N
 
 
 def require_blocks(listed: Tensor, allowed: Tensor, seq: int) -> None:
-    """Require one row of key positions for each block, in as many blocks as hold all queries."""
+    """Require one row of key positions for each block, and enough blocks to hold all queries."""
     for name, x in (("listed", listed), ("allowed", allowed)):
         if not isinstance(x, Tensor):
             raise TypeError(f"{name} must be a tensor, got {type(x).__name__}")
@@ -72,12 +72,13 @@ NUMBERS_AT_ONCE = 2**20  # 4 MB in float32
 
 
 def how_many_at_once(blocks: int, numbers: int, x: Tensor) -> int:
-    """How many of the blocks are computed together, where each makes `numbers` numbers.
+    """How many of the blocks are computed together, if each makes `numbers` numbers.
 
     On a CPU the system hands out fresh memory for every tensor of tens of megabytes, and clearing
     it takes as long as the arithmetic. The next few blocks reuse the memory of a few blocks, which
     stays in the processor's cache. With gradients everything is kept for the backward pass, and an
-    accelerator is quickest with all blocks at once: then all are computed together.
+    accelerator is fastest with all blocks at once, so in both cases all blocks are computed
+    together.
     """
     if torch.is_grad_enabled() or not x.is_cpu:
         return blocks
@@ -100,9 +101,9 @@ def attend_in_blocks(
         value: (batch, heads, seq, d_value).
         listed: (blocks, n_keys), the positions of the keys that a block of queries gathers.
         allowed: (blocks, block, n_keys), True where the query may attend to the listed key. A key
-            that a block lists twice counts twice: allow it once. The blocks must hold all queries;
-            rows of the last block that no query fills are ignored.
-        mask: which keys are no padding, (batch, 1, 1, seq), or None. A query that may attend to
+            that a block lists twice counts twice, so allow it only once. The blocks must hold all
+            queries; rows of the last block that no query fills are ignored.
+        mask: which keys are not padding, (batch, 1, 1, seq), or None. A query that may attend to
             nothing gets output 0.
 
     Returns:
@@ -110,13 +111,13 @@ def attend_in_blocks(
 
     Raises:
         ValueError: for fewer rows of `allowed` than queries, positions outside the sequence, shapes
-            that do not fit, another number of queries than keys, and a mask that differs between
+            that do not fit, different numbers of queries and keys, and a mask that differs between
             queries.
         TypeError: for positions that are not integers and for an `allowed` that is not boolean.
 
     Cost:
-        O(seq · n_keys · d_key) time. O(seq · (n_keys + d_key)) memory, the first for `allowed`;
-        with gradients, and on an accelerator, O(seq · n_keys · (1 + d_key / block)).
+        O(seq · n_keys · d_key) time. O(seq · (n_keys + d_key)) memory, the first term for
+        `allowed`; with gradients, and on an accelerator, O(seq · n_keys · (1 + d_key / block)).
         torch.export takes one length at a time: how many blocks are computed follows from it.
 
     Source:
@@ -149,7 +150,7 @@ def attend_gathered(
     blocks, block, n_keys = allowed.shape
     spare = blocks * block - seq
     query = F.pad(query, (0, 0, 0, spare)) if spare else query
-    # Once here, or index_select copies the whole of them for every few blocks.
+    # Made contiguous once here, or index_select would copy all of them for every few blocks.
     key, value = key.contiguous(), value.contiguous()
     if mask is not None:
         mask = mask.expand(*(1,) * (4 - mask.ndim), *mask.shape[:-1], seq)

@@ -1,16 +1,16 @@
 """Compression along the sequence: every `block` tokens leave one entry, and a window stays whole.
 
-`Linformer` mixes all keys, those of the future among them, before any score is made: it cannot hide
-the future. Here only tokens that stand together are mixed, and a query sees their entry once the
-last of them is past. So the model can write, and its cache has n / block entries and one window.
+`Linformer` mixes all keys, including those of the future, before any score is made, so it cannot
+hide the future. Here only neighbouring tokens are mixed, and a query sees their entry once the last
+of them has arrived. So the model can write, and its cache has n / block entries and one window.
 
 DeepSeek-V4 stacks two kinds of this. With blocks of 128 tokens every query sees all entries
 (heavily compressed attention). With blocks of 4 an indexer chooses the best entries for each query
-(compressed sparse attention); there an entry mixes its own four tokens and the four before. In both
-the keys are the values, one head of them serves all heads of queries, the window has projections of
-its own, queries and entries are normalised and partly turned by position, and each head has a
-learned sink. None of these, nor the overlap, is done here. That the last token of a block sees its
-entry is the rule of the released code.
+(compressed sparse attention); there an entry mixes its own four tokens and the four before them. In
+both kinds the keys are the values, one head of them serves all query heads, the window has
+projections of its own, queries and entries are normalised and partly turned by position, and each
+head has a learned sink. None of this is done here, and neither is the overlap. The rule that the
+last token of a block sees its entry is that of the released code.
 """
 
 import torch
@@ -59,38 +59,39 @@ def compressed_attention(
     """Attend to the last tokens as they are, and to one entry for each earlier block.
 
     The softmax of the gates over the `block` tokens of a block weighs their keys and their values,
-    number by number: two sums, the block's entry. Query t sees the entry of a block whose last
-    token is t or stands before it, itself and the `window` tokens before it, all in one softmax. A
-    token of the window can be in an entry, too. The future is hidden.
+    number by number, and the two weighted sums are the block's entry. Query t sees the entries of
+    the blocks whose last token is t or an earlier token, itself and the `window` tokens before it,
+    all in one softmax. A token of the window can also be part of an entry. The future is hidden.
 
     Args:
         query: (batch, heads, seq, d_key).
         key: (batch, heads, seq, d_key).
         value: (batch, heads, seq, d_value).
-        gate: (batch, heads, seq, d_gate); d_gate is 1, or d_key where that is d_value.
-        mask: which keys are no padding, (batch, 1, 1, seq) as `padding_mask` makes it. Padding on
-            the left moves the blocks: by a multiple of `block` it changes nothing.
-        block: how many tokens an entry stands for. Tokens behind the last full block have none.
-        window: how many tokens before it a query sees as they are, besides itself. With fewer than
-            block - 2 a token can have left the window before its block is over, and is then hidden
-            from every query until it is.
+        gate: (batch, heads, seq, d_gate); d_gate is 1, or d_key where that equals d_value.
+        mask: which keys are not padding, (batch, 1, 1, seq) as `padding_mask` makes it. Padding on
+            the left moves the blocks; if it moves them by a multiple of `block`, it changes
+            nothing.
+        block: how many tokens an entry stands for. Tokens after the last full block have none.
+        window: how many of the tokens before it a query sees as they are, besides itself. With
+            fewer than block - 2, a token can leave the window before its block is over, and it is
+            then hidden from every query until the block is over.
         selected: (batch, heads, seq, n_selected), the blocks whose entries a query sees, as for
-            `selected_attention`; those that are not over at the query are hidden, and one that is
-            listed twice counts twice. All, unless given.
+            `selected_attention`; blocks that are not over at the query are hidden, and a block that
+            is listed twice counts twice. All blocks, unless given.
 
     Returns:
         The output, (batch, heads, seq, d_value).
 
     Raises:
-        ValueError: for another number of queries than keys, gates or numbers of blocks that do not
-            fit, and a mask that differs between queries.
+        ValueError: for different numbers of queries and keys, gates or numbers of blocks that do
+            not fit, and a mask that differs between queries.
         TypeError: for numbers of blocks that are not integers.
 
     Cost:
-        O(n · (n / block + window) · d_key) time: for a fixed block still quadratic, with a factor
-        of 1 / block. With `selected` O(n · (n_selected + window) · d_key), and each query gathers
-        its own entries. Without gradients a few queries at a time are computed: no
-        n × n / block numbers are held.
+        O(n · (n / block + window) · d_key) time, which for a fixed block is still quadratic, with a
+        factor of 1 / block. With `selected` it is O(n · (n_selected + window) · d_key), and each
+        query gathers its own entries. Without gradients a few queries at a time are computed, so
+        n × n / block numbers are never held at once.
         torch.export takes one length at a time: how many queries are computed together follows
         from it.
 
@@ -146,8 +147,8 @@ def attend_compressed(
     kept_entries = in_blocks(kept, block).any(3)
     ends = block * torch.arange(1, entry_keys.shape[2] + 1, device=key.device)  # first query after
 
-    # As many neighbouring queries as a window has tokens see one stretch of twice as many tokens,
-    # each query its own part of it.
+    # Neighbouring queries, as many as a window has tokens, share one stretch of twice as many
+    # tokens, and each query sees its own part of it.
     def stretches(x: Tensor) -> Tensor:  # (…, seq, d) -> (…, stretches, 2 · window, d)
         return F.pad(x, (0, 0, window, -seq % window)).unfold(2, 2 * window, window).mT
 
@@ -195,11 +196,12 @@ def attend_compressed(
 
 
 class CompressedAttention(nn.Module):
-    """What attends in `MultiHeadAttention` to entries of `block` tokens each, and to a window.
+    """Attends, inside `MultiHeadAttention`, to entries of `block` tokens each and to a window.
 
     Parameters by name: `w_gate` (d_key, d_key), without bias, which makes the gates of a token from
-    its key, and `place` (block, d_key), which is added to them by the token's place in its block.
-    It starts as zeros, and all heads share both. DeepSeek-V4 makes the gates from the token itself.
+    its key, and `place` (block, d_key), which is added to them according to the token's position in
+    its block. `place` starts as zeros, and all heads share both parameters. DeepSeek-V4 makes the
+    gates from the token itself.
 
     Args:
         d_key: the width of a head.
@@ -243,9 +245,9 @@ class CompressedAttention(nn.Module):
 
         Args:
             q: (batch, heads, seq, d_key).
-            k: (batch, kv_heads, seq, d_key), copied for each head of queries, then compressed.
+            k: (batch, kv_heads, seq, d_key), copied for each query head, then compressed.
             v: (batch, kv_heads, seq, d_key).
-            mask: which keys are no padding, (batch, 1, 1, seq), as for `compressed_attention`.
+            mask: which keys are not padding, (batch, 1, 1, seq), as for `compressed_attention`.
             causal: changes nothing: the future is hidden.
             need_weights: changes nothing: no weights are made.
 
@@ -253,7 +255,7 @@ class CompressedAttention(nn.Module):
             ValueError, TypeError: as `compressed_attention` does.
 
         Cost:
-            As `compressed_attention`.
+            As for `compressed_attention`.
             torch.export takes one length at a time, as for `compressed_attention`.
         """
         require_dtype_of(self, q=q)

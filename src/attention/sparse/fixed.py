@@ -1,15 +1,16 @@
 """Fixed attention (Sparse Transformer): the query's own row, and the keys that sum up earlier rows.
 
 Cut the sequence into rows of `stride` tokens. A query attends to the keys of its own row up to
-itself, and to the last few keys of every earlier row: with one of each at most stride + n/stride
-keys, of the order of √n where stride is. Time and memory then grow as n·√n. Two layers connect a
-query with every earlier key: the last keys of a row see the whole row, and every later query sees
-them. The pattern is causal. The positions of the summary keys do not depend on the query, which
-suits text, where columns mean nothing. The output equals dense attention under the pattern's mask.
+itself, and to the last few keys of every earlier row. With one such key for each row, it attends to
+at most stride + n/stride keys, which is of the order of √n where stride is. Time and memory then
+grow as n·√n. Two layers connect a query with every earlier key, because the last keys of a row see
+the whole row, and every later query sees them. The pattern is causal. The positions of the summary
+keys do not depend on the query, which suits text, where columns mean nothing. The output equals
+dense attention under the pattern's mask.
 
-The paper gives both halves to two heads, to two layers or to one merged head (§5.1). This is the
-merged head. All heads see the same summary keys, the last ones of a row. The paper found it better
-that heads see distinct groups of `summary` keys of a row (§4.3).
+The paper gives the two halves to two heads, to two layers or to one merged head (§5.1). This module
+computes the merged head. All heads see the same summary keys, the last ones of a row. The paper
+found it better if heads see distinct groups of `summary` keys of a row (§4.3).
 """
 
 import math
@@ -30,7 +31,7 @@ def fixed_mask(
     Args:
         seq: how many tokens.
         stride: how many keys a row has.
-        summary: how many keys at the end of each row all later rows see; the paper's c.
+        summary: how many keys at the end of each row are seen by all later rows; the paper's c.
         device: where the mask is made; torch's default unless given.
 
     Returns:
@@ -81,23 +82,23 @@ def fixed_attention(
         query: (batch, heads, seq, d_key).
         key: (batch, heads, seq, d_key).
         value: (batch, heads, seq, d_value).
-        mask: which keys are no padding, (batch, 1, 1, seq) as `padding_mask` makes it. A query that
-            may attend to nothing gets output 0.
+        mask: which keys are not padding, (batch, 1, 1, seq) as `padding_mask` makes it. A query
+            that may attend to nothing gets output 0.
         stride: how many keys a row has.
-        summary: how many keys at the end of each row all later rows see. The paper takes 8, 16 or
-            32 where stride is 128 or 256. With 1, the default here, the paper finds the pattern too
-            weak (§4.3).
+        summary: how many keys at the end of each row are seen by all later rows. The paper takes 8,
+            16 or 32 where stride is 128 or 256. With 1, the default here, the paper finds the
+            pattern too weak (§4.3).
 
     Returns:
         The output, one vector for each query.
 
     Raises:
-        ValueError: for more summary keys than a row has, another number of queries than keys, and a
-            mask that differs between queries.
+        ValueError: for more summary keys than a row has, different numbers of queries and keys, and
+            a mask that differs between queries.
 
     Cost:
         O(n · (stride + summary · n/stride) · d_key) time. A row gathers its keys once for all its
-        queries: O(n · (stride + summary · n/stride) · (1 + d_key / stride)) memory.
+        queries, which takes O(n · (stride + summary · n/stride) · (1 + d_key / stride)) memory.
         torch.export takes one length at a time: how many rows are computed follows from it.
 
     Source:

@@ -1,8 +1,9 @@
 """Global tokens: a few tokens that attend to every token, and that every token attends to.
 
-A global token connects any two tokens in two steps, through one layer to it and through the next
-from it. Each costs two products of n scores: its own row and its own column. This module makes the
-mask to look at, n × n numbers; `sparse_attention` computes with the positions alone.
+A global token connects any two tokens in two steps: one layer leads to it, and the next leads from
+it. Each global token costs two products of n scores, one for its own row and one for its own
+column. This module makes the mask for you to look at, which has n × n numbers; `sparse_attention`
+computes with the positions alone.
 """
 
 from collections.abc import Iterable
@@ -41,14 +42,14 @@ def global_mask(
     Args:
         seq: how many tokens.
         global_tokens: positions of the global tokens, in any order.
-        causal: whether no key lies in the query's future.
+        causal: whether keys in the query's future are hidden.
         device: where the mask is made; torch's default unless given.
 
     Returns:
         The mask, (query, key).
 
     Raises:
-        ValueError, TypeError: for a position outside the sequence, for one that is no int.
+        ValueError, TypeError: for a position outside the sequence, and for one that is not an int.
 
     Source:
         Beltagy et al. 2020 (Longformer), §3.1; Zaheer et al. 2020 (BigBird), §2.

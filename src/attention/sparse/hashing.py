@@ -1,23 +1,23 @@
 """LSH attention and the Reformer: each token attends to tokens in its own hash bucket.
 
 A locality-sensitive hash (LSH) puts vectors of similar direction into the same bucket. The largest
-scores dominate a softmax, so little is lost where a token attends within its bucket only. Queries
-and keys are the same vectors, the keys scaled to length 1. The tokens are sorted by bucket and cut
-into chunks, and each chunk attends to itself and to the one before: scores of shape (chunk,
-2 · chunk) take the place of (n, n). One round of hashing separates some similar tokens, another
-round may bring them together. So the tokens are hashed several times, and the result is softmax
-attention over the union of what the rounds show.
+scores dominate a softmax, so little is lost if a token attends only within its bucket. Queries and
+keys are the same vectors, except that the keys are scaled to length 1. The tokens are sorted by
+bucket and cut into chunks, and each chunk attends to itself and to the one before, so scores of
+shape (chunk, 2 · chunk) replace those of shape (n, n). One round of hashing separates some similar
+tokens, and another round may bring them together. So the tokens are hashed several times, and the
+result is softmax attention over the union of what the rounds show.
 
-A layer of the Reformer differs from multi-head attention in two ways. Queries and keys come from
-one projection, so that a token falls into one bucket as query and as key; a token can then not ask
-for something else than it offers. And attention is LSH attention. The reversible layers of the
-paper save memory between layers and are no part of attention.
+A layer of the Reformer differs from multi-head attention in two ways. First, queries and keys come
+from one projection, so that a token falls into one bucket as query and as key; a token then cannot
+ask for anything other than what it offers. Second, attention is LSH attention. The reversible
+layers of the paper save memory between layers and are not part of attention.
 
-Given the buckets, sorting takes O(n log n) steps and all else O(n · chunk_length). Hashing takes
-O(n · n_buckets) products with a column. That is O(n²) where n_buckets grows with n, as in the
-paper, and O(n · √n) where the number of buckets is the product of two, (a, b) with a ≈ b. With
-digits of a fixed size, as many as the number of buckets takes, it is O(n log n): so the paper's
-O(n log n) is the sort's, and may be the hash's as well.
+Given the buckets, sorting takes O(n log n) steps and everything else takes O(n · chunk_length).
+Hashing takes O(n · n_buckets) products with a column. That is O(n²) where n_buckets grows with n,
+as in the paper, and O(n · √n) where the number of buckets is the product of two numbers, (a, b)
+with a ≈ b. With digits of a fixed size, as many as the number of buckets requires, hashing takes
+O(n log n). So the paper's O(n log n) is the cost of the sort, and may be that of the hash as well.
 """
 
 import math
@@ -43,7 +43,7 @@ from attention.heads import merge, split
 from attention.precision import summed_in_float32
 
 NOWHERE = -2  # the address of a key that no query sees
-MOST_ROUNDS = 255  # those in which a query sees a key are counted in a byte
+MOST_ROUNDS = 255  # a byte counts the rounds in which a query sees a key
 
 
 def lsh_buckets(
@@ -66,8 +66,8 @@ def lsh_buckets(
         ValueError: for shapes that do not fit.
 
     Cost:
-        For each head, O(rounds · n · d_key · half) time and O(n · half) memory: one round's
-        products at a time.
+        For each head, O(rounds · n · d_key · half) time and O(n · half) memory, because only one
+        round's products are held at a time.
 
     Source:
         Kitaev et al. 2020, §2, "Locality sensitive hashing", after Andoni et al. 2015.
@@ -140,8 +140,8 @@ def lsh_attention(
     """softmax(query · keyᵀ) · value within buckets, where key = query / ‖query‖.
 
     In a round, the tokens are sorted by bucket, then by position, and cut into chunks. A token sees
-    the tokens of its bucket that are in its chunk or in the one before. It attends to all that it
-    sees in any round, once to each, and to itself only where it sees nothing else. The unit length
+    the tokens of its bucket that are in its chunk or in the one before. It attends once to each
+    token that it sees in any round, and to itself only where it sees nothing else. The unit length
     of the keys stands in for the factor 1/√d_key, which is not applied.
 
     Args:
@@ -149,13 +149,13 @@ def lsh_attention(
         value: (batch, heads, seq, d_value).
         buckets: (batch, heads, rounds, seq), numbers from 0 on.
         mask: boolean, True = may attend, the same for all queries: (batch, 1, 1, seq), as
-            `padding_mask` makes it. A hidden token is sorted behind all others, so that no output
-            of theirs depends on it. A token that sees nothing, not itself either, gets output 0.
-        chunk_length: twice the mean size of a bucket in the paper. A token does not see those of
-            its bucket that lie outside both chunks.
-        causal: whether the tokens after a token are hidden from it. Their contents reach it in no
-            way. But all tokens are sorted together, as in the authors' code, so that the buckets of
-            later ones move the edges of the chunks, and with them which earlier ones it sees.
+            `padding_mask` makes it. A hidden token is sorted after all others, so that none of
+            their outputs depends on it. A token that sees nothing, not even itself, gets output 0.
+        chunk_length: twice the mean size of a bucket in the paper. A token does not see those
+            tokens of its bucket that lie outside its own chunk and the one before.
+        causal: whether the tokens after a token are hidden from it. Their contents never reach it.
+            But all tokens are sorted together, as in the authors' code, so the buckets of later
+            tokens move the edges of the chunks, and thereby affect which earlier tokens it sees.
 
     Returns:
         The output, one vector for each token.
@@ -164,17 +164,19 @@ def lsh_attention(
         ValueError: for shapes that do not fit and for a mask that differs between queries.
 
     Cost:
-        For each head and each of r rounds, O(n log n) to sort and O(n · chunk_length · (d_key +
-        d_value + r)) time. O(n · (chunk_length + r · d_value)) memory: the scores of one round, and
-        the outputs of all rounds, which are joined at the end. With gradients the scores of all
-        rounds are kept: O(n · r · (chunk_length + d_value)). A key that a query sees in several
-        rounds counts once, for which all rounds' addresses are compared: a package that counts it
-        once for each round takes half to two thirds of the time.
+        For each head and each of r rounds, O(n log n) time to sort and O(n · chunk_length · (d_key
+        + d_value + r)) time to attend. O(n · (chunk_length + r · d_value)) memory, for the scores
+        of one round and the outputs of all rounds, which are joined at the end. With gradients the
+        scores of all rounds are kept, which takes O(n · r · (chunk_length + d_value)). A key that a
+        query sees in several rounds counts once, and for this the addresses of all rounds are
+        compared. A package that counts the key once for each round takes half to two thirds of the
+        time.
         torch.export takes one length at a time: how many chunks are computed follows from it.
 
     Source:
         Kitaev et al. 2020, §2 and appendix A, equations 13 to 16. Where the paper lowers a token's
-        score for itself by 10⁵, it is so low here that it counts for nothing beside any other.
+        score for itself by 10⁵, here that score is so low that it counts for nothing beside any
+        other.
 
     Example:
         >>> import torch
@@ -209,7 +211,7 @@ def attend_in_buckets(
     """`lsh_attention` without its argument checks."""
     batch, heads, rounds, seq = buckets.shape
     chunk_length = min(chunk_length, seq)
-    sorted_by = buckets  # hidden tokens come last, so that they take no place among the others
+    sorted_by = buckets  # hidden tokens come last, so that they take no position among the others
     if mask is not None:
         sorted_by = buckets.masked_fill(~mask, torch.iinfo(buckets.dtype).max)
     order = sorted_by.argsort(dim=-1, stable=True)  # in each round a permutation of the tokens
@@ -261,7 +263,7 @@ def attend_in_round(
         seen &= j <= i
     low = torch.finfo(scores.dtype).min
     scores.masked_fill_(i == j, low / 2).masked_fill_(~seen, low)
-    # Softmax by hand, over the memory of the scores, since its total is needed too.
+    # Softmax by hand, in the memory of the scores, because its total is needed too.
     largest = scores.amax(-1, keepdim=True).detach()
     exps = scores.sub_(largest).exp_()
     total = exps.sum(-1, keepdim=True)
@@ -286,7 +288,7 @@ def sorted_chunks(x: Tensor, order: Tensor, chunk_length: int) -> Tensor:
 
 
 def with_previous(x: Tensor) -> Tensor:
-    """Each chunk behind the one before it; NOWHERE stands before the first."""
+    """Each chunk preceded by the one before it, and the first chunk by NOWHERE."""
     return torch.cat([F.pad(x, (0, 0, 0, 0, 1, 0), value=NOWHERE)[:, :, :-1], x], dim=3)
 
 
@@ -294,18 +296,19 @@ class ReformerAttention(nn.Module):
     """Multi-head LSH self-attention.
 
     Parameters by name: `w_qk`, `w_v` and `w_o`, each (d_model, d_model) with a bias. The rotations
-    are drawn once and stay: a buffer of shape (n_rounds, d_key, n_buckets / 2), saved with the
-    weights and shared by all heads, so that the same input always gives the same output. The
-    authors' code (Trax) draws them afresh at every step, for every head and sentence, so that what
-    one draw separates another may bring together.
+    are drawn once and kept, in a buffer of shape (n_rounds, d_key, n_buckets / 2) that is saved
+    with the weights and shared by all heads, so that the same input always gives the same output.
+    The authors' code (Trax) draws them afresh at every step, for every head and sentence, so that
+    what one draw separates another may bring together.
 
     Args:
         d_model, n_heads, bias: as for `MultiHeadAttention`.
         n_buckets: an even number. The paper takes 2 · n / chunk_length for n tokens, so that
-            hashing costs O(n²). Two even numbers, (a, b), are a · b buckets at the cost of a + b:
+            hashing costs O(n²). Two even numbers, (a, b), give a · b buckets at the cost of a + b;
             with a ≈ b hashing costs O(n · √n) time, and memory as for `lsh_buckets`.
-        n_rounds: how many times the tokens are hashed, by other rotations each time.
-        chunk_length: how many sorted tokens attend to each other and to as many before them.
+        n_rounds: how many times the tokens are hashed, with different rotations each time.
+        chunk_length: how many sorted tokens attend to each other and to the same number before
+            them.
         generator: where the rotations come from; torch's global generator unless given.
 
     Raises:
@@ -367,11 +370,11 @@ class ReformerAttention(nn.Module):
     ) -> tuple[Float[Tensor, "batch seq d_model"], None]:
         """Attend within buckets, as `MultiHeadAttention.forward` does; the weights are None.
 
-        It takes no key: a token hashes into a bucket once, as query and as key.
+        This method takes no key, because a token is hashed into a bucket once, as query and as key.
 
         Args:
             x: (batch, seq, d_model).
-            mask: which tokens are no padding, (batch, 1, 1, seq), as for `lsh_attention`.
+            mask: which tokens are not padding, (batch, 1, 1, seq), as for `lsh_attention`.
             causal: whether the tokens after a token are hidden from it.
             need_weights: changes nothing: no weights are made.
 

@@ -1,9 +1,9 @@
 """Random keys: each block of queries attends to a few keys that are drawn for it (BigBird).
 
 With a sliding window alone, two distant tokens meet only after many layers. A few keys drawn at
-random for each block of neighbouring queries shorten nearly all of these paths, at the cost of as
+random for each block of neighbouring queries shorten nearly all of these paths, at the cost of that
 many more scores for each query. Draw the keys once and pass them on: `random_mask` shows them as a
-mask, `sparse_attention` computes with them.
+mask, and `sparse_attention` computes with them.
 """
 
 import torch
@@ -25,16 +25,16 @@ def draw_random_keys(
     """Draw n_random keys for each block of queries, evenly and with replacement.
 
     The queries of a block share their keys, so that the keys are fetched once for all of them;
-    block=1 draws for each query. A key that is drawn twice, or that the window or a global token
-    holds already, counts once. BigBird's code draws whole blocks of keys, without replacement,
-    outside window and global tokens, and separately for each head. Here single keys are drawn, and
-    all heads share them.
+    block=1 draws for each query. A key that is drawn twice, or that already belongs to the window
+    or the global tokens, counts once. BigBird's code draws whole blocks of keys, without
+    replacement, outside window and global tokens, and separately for each head. Here single keys
+    are drawn, and all heads share them.
 
     Args:
         seq: how many tokens.
         n_random: how many keys are drawn for a block.
-        block: how many neighbouring queries are a block.
-        causal: whether the keys are drawn up to the end of the block only.
+        block: how many neighbouring queries make a block.
+        causal: whether the keys are drawn only up to the end of the block.
         generator: where the numbers come from; torch's default unless given.
 
     Returns:
@@ -87,15 +87,15 @@ def random_mask(
     Args:
         seq: how many tokens.
         random_keys: (blocks, random), as `draw_random_keys` makes them with the same seq and block.
-        block: how many neighbouring queries are a block.
-        causal: whether no key lies in the query's future.
+        block: how many neighbouring queries make a block.
+        causal: whether keys in the query's future are hidden.
 
     Returns:
         The mask, (query, key), on the device of random_keys.
 
     Raises:
-        ValueError, TypeError: for random_keys of another shape or type, for a position outside the
-            sequence.
+        ValueError, TypeError: for random_keys of another shape or type, and for a position outside
+            the sequence.
 
     Source:
         Zaheer et al. 2020 (BigBird), §2.

@@ -1,21 +1,23 @@
 """Attention over the best k keys of each query, chosen by what they hold: MoBA, and an indexer.
 
-Most of a softmax's weight lies on a few keys, other ones for each query. A cheap score finds them,
-and attention is computed over those alone. The softmax is exact over the keys that are chosen: the
-output equals dense attention under a mask that hides the others, and with all keys chosen it is
+Most of a softmax's weight lies on a few keys, which differ from query to query. A cheap score finds
+them, and attention is computed over them alone. The softmax is exact over the keys that are chosen:
+the output equals dense attention under a mask that hides the others, and with all keys chosen it is
 dense attention. No gradient flows through a choice.
 
-What is cheap is answered in two ways. MoBA scores whole blocks of neighbouring keys, each by the
-mean of its keys: n / block products for a query take the place of n, and nothing is learned for it.
-The lightning indexer of DeepSeek-V3.2 scores every key, n products for a query as before, but of
-short vectors, in few heads, and once for all heads of the layer. It has weights of its own, which
-learn to say where the layer's attention would look: `indexer_loss` compares the two.
+A score can be cheap in two ways. MoBA scores whole blocks of neighbouring keys, each by the mean of
+its keys, so n / block products for a query replace n, and nothing is learned for the score. The
+lightning indexer of DeepSeek-V3.2 scores every key, which still takes n products for a query, but
+of short vectors, in few heads, and once for all heads of the layer. It has weights of its own,
+which learn to say where the layer's attention would look; `indexer_loss` compares its scores with
+that attention.
 
 Native Sparse Attention (Yuan et al. 2025) chooses blocks too, by the weights that a query gives to
 learned summaries of them, and adds a window and the summaries themselves, each through a gate.
 
-A choice saves most where all heads share their keys, so that one gathered key serves many queries:
-DeepSeek-V3.2 chooses rows of latent attention for that reason. Here each head gathers its own.
+A choice saves most where all heads share their keys, because one gathered key then serves many
+queries. DeepSeek-V3.2 chooses rows of latent attention for that reason. Here each head gathers its
+own keys.
 """
 
 import torch
@@ -82,12 +84,12 @@ def selected_attention(
         key: (batch, heads, key, d_key).
         value: (batch, heads, key, d_value).
         selected: (batch, heads, query, n_selected), which blocks of keys a query sees; with size 1
-            for heads, all heads see the same. A block that is listed twice counts twice.
-        mask: which keys are no padding, (batch, 1, 1, key) as `padding_mask` makes it. A query that
-            may attend to nothing gets output 0.
-        block: how many neighbouring keys a number in `selected` stands for; number i for the keys
-            from i · block on. With 1, the numbers are positions of keys.
-        causal: hides what is selected of the future, aligned as `causal_mask` is.
+            for heads, all heads see the same blocks. A block that is listed twice counts twice.
+        mask: which keys are not padding, (batch, 1, 1, key) as `padding_mask` makes it. A query
+            that may attend to nothing gets output 0.
+        block: how many neighbouring keys a number in `selected` stands for; number i stands for the
+            keys from i · block on. With 1, the numbers are positions of keys.
+        causal: hides selected keys that lie in the future, aligned as `causal_mask` is.
 
     Returns:
         The output, (batch, heads, query, d_value).
@@ -99,9 +101,9 @@ def selected_attention(
 
     Cost:
         With k = n_selected · block, O(query · k · (d_key + d_value)) time and O(query · k) memory.
-        Each query gathers its own keys, so that a key is read as often as it is selected: on a CPU
-        this pays where k is a hundredth of the keys or less. With gradients, what is gathered is
-        kept: O(query · k · (d_key + d_value)) memory.
+        Each query gathers its own keys, so a key is read as often as it is selected. On a CPU the
+        selection pays where k is a hundredth of the keys or less. With gradients, what is gathered
+        is kept, which takes O(query · k · (d_key + d_value)) memory.
         torch.export takes one length at a time: how many queries are computed together follows
         from it.
 
@@ -140,7 +142,7 @@ def attend_selected(
     n_keys = key.shape[2]
     spare = -n_keys % block  # the last block may have fewer keys; no query sees what fills it up
     blocks = (n_keys + spare) // block
-    # One row for each block of each head, which are gathered whole.
+    # One row for each block of each head; rows are gathered whole.
     key, value = (
         F.pad(x, (0, 0, 0, spare)).reshape(batch * heads * blocks, block * x.shape[-1])
         for x in (key, value)
@@ -178,7 +180,7 @@ def attend_selected(
             x.index_select(0, rows).view(batch * heads, few, k, x.shape[-1] // block)
             for x in (key, value)
         )
-        # Each query stands alone: what the kernel takes for heads are the queries here.
+        # Each query attends alone: what the kernel takes for heads are the queries here.
         output = attend_fused(
             queries.flatten(0, 1)[:, :, None], *gathered, heads_apart(allowed)[:, :, None]
         )
@@ -199,30 +201,31 @@ def moba_attention(
     """Mixture of Block Attention: each query attends to its own block and to those of best mean.
 
     The score of a block is the product of the query with the mean of the block's keys. In every
-    head each query takes n_blocks blocks, its own among them, whatever that one's score is; where
-    causal, it takes no later ones, and sees of its own block what does not come after it.
+    head each query takes n_blocks blocks, including its own, whatever the score of its own is.
+    Where causal, the query takes no later blocks, and in its own block it sees only the keys that
+    do not come after it.
 
     Args:
         query: (batch, heads, seq, d_key).
         key: (batch, heads, seq, d_key).
         value: (batch, heads, seq, d_value).
-        mask: which keys are no padding, (batch, 1, 1, seq) as `padding_mask` makes it. Means are
-            taken over the other keys.
+        mask: which keys are not padding, (batch, 1, 1, seq) as `padding_mask` makes it. Means are
+            taken over these keys.
         block: how many neighbouring keys make a block.
         n_blocks: how many blocks a query sees, the paper's k; all of them, where there are fewer.
-        causal: whether every query attends to no key after it. The paper's queries never do.
+        causal: whether the keys after a query are hidden from it. In the paper they always are.
 
     Returns:
         The output, one vector for each query.
 
     Raises:
-        ValueError: for another number of queries than keys, shapes that do not fit, and a mask that
-            differs between queries.
+        ValueError: for different numbers of queries and keys, shapes that do not fit, and a mask
+            that differs between queries.
 
     Cost:
         O(n · (n / block + n_blocks · block) · d_key) time, and memory as for `selected_attention`,
-        with n / block scores for each query besides. The authors' code sorts the queries by block
-        instead of gathering keys for each, and computes dense products.
+        plus n / block scores for each query. The authors' code sorts the queries by block instead
+        of gathering keys for each query, and computes dense products.
         torch.export takes one length at a time, as for `selected_attention`.
 
     Source:
@@ -304,7 +307,7 @@ class LightningIndexer(nn.Module):
 
     Parameters by name: `w_q` (n_index_heads · d_index, d_model), `w_k` (d_index, d_model) and `w_w`
     (n_index_heads, d_model), without biases. All index heads share one key, and a query weighs its
-    heads by numbers of its own. ReLU is fast, and the scores are no weights yet: only their order
+    heads by numbers of its own. ReLU is fast, and the scores are not weights yet: only their order
     counts for the choice.
 
     DeepSeek-V3.2, as released, has 64 index heads of 128 numbers. It makes its queries from
@@ -315,7 +318,7 @@ class LightningIndexer(nn.Module):
     Args:
         d_model: the width of what comes in.
         n_index_heads: how many products a query makes with a key.
-        d_index: how many numbers each takes.
+        d_index: how many numbers each product takes.
 
     Source:
         DeepSeek-AI 2025 (DeepSeek-V3.2), §2.1, equation 1.
@@ -349,7 +352,7 @@ class LightningIndexer(nn.Module):
 
         Args:
             x: (batch, seq, d_model).
-            mask: which tokens are no padding, (batch, 1, 1, seq) as `padding_mask` makes it.
+            mask: which tokens are not padding, (batch, 1, 1, seq) as `padding_mask` makes it.
             causal: whether the tokens after a token are hidden from it.
 
         Returns:
@@ -400,9 +403,10 @@ def indexer_loss(
 ) -> Float[Tensor, ""]:
     """KL(p ‖ softmax(scores)), where p are the weights, summed over heads and made to sum to 1.
 
-    It trains an indexer to point where attention looks. The mean over the queries is taken, where
-    the paper adds them; a query whose weights are all 0 counts as one that has nothing to learn.
-    No gradient flows into the weights: attention does not learn to please the indexer.
+    It trains an indexer to point where attention looks. The loss is the mean over the queries,
+    whereas the paper takes their sum; a query whose weights are all 0 counts as one that has
+    nothing to learn. No gradient flows into the weights: attention does not learn to please the
+    indexer.
 
     Args:
         scores: (batch, query, key), as `LightningIndexer` returns them.
@@ -414,7 +418,7 @@ def indexer_loss(
 
     Raises:
         ValueError: for shapes that do not fit.
-        TypeError: for numbers that are no floating-point numbers.
+        TypeError: for numbers that are not floating-point numbers.
 
     Source:
         DeepSeek-AI 2025 (DeepSeek-V3.2), §2.1.1, equation 3, the dense warm-up.
@@ -446,16 +450,17 @@ class IndexedAttention(nn.Module):
     """Multi-head self-attention over the top_k keys that a lightning indexer scores best.
 
     Modules by name: `w_q`, `w_k`, `w_v` and `w_o` as in `MultiHeadAttention`, and `indexer`, a
-    `LightningIndexer`. So the weights of a trained `MultiHeadAttention` fit, by
-    `load_state_dict(…, strict=False)`. A choice has no gradient: the loss of a task trains the four
-    and leaves the indexer as it is, which `indexer_loss` trains.
+    `LightningIndexer`. So the weights of a trained `MultiHeadAttention` can be loaded, with
+    `load_state_dict(…, strict=False)`. A choice has no gradient, so the loss of a task trains the
+    four projections and leaves the indexer as it is; `indexer_loss` trains the indexer.
 
     In DeepSeek-V3.2, whose attention is latent, all heads of a token read one row, and k is 2,048.
 
     Args:
         d_model, n_heads, bias: as for `MultiHeadAttention`.
         n_index_heads, d_index: as for `LightningIndexer`.
-        top_k: how many keys a query sees, the same in all heads; all, where there are fewer.
+        top_k: how many keys a query sees, the same keys in all heads; all keys, where there are
+            fewer.
 
     Raises:
         ValueError: for sizes that do not fit.
@@ -500,13 +505,13 @@ class IndexedAttention(nn.Module):
         causal: bool = False,
         need_weights: bool = True,
     ) -> tuple[Float[Tensor, "batch seq d_model"], None]:
-        """Attend to the keys of best score, as `MultiHeadAttention.forward` does; weights are None.
+        """Attend to the best-scoring keys, as `MultiHeadAttention.forward` does; weights are None.
 
-        It takes no key: the indexer scores the tokens of one sequence.
+        This method takes no key, because the indexer scores the tokens of one sequence.
 
         Args:
             x: (batch, seq, d_model).
-            mask: which tokens are no padding, (batch, 1, 1, seq), as for `selected_attention`.
+            mask: which tokens are not padding, (batch, 1, 1, seq), as for `selected_attention`.
             causal: whether the tokens after a token are hidden from it.
             need_weights: changes nothing: no weights are made.
 

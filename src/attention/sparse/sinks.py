@@ -1,24 +1,25 @@
 """Attention sinks: a causal window that always sees the first few tokens too.
 
-The weights of a softmax sum to 1, so that a head that finds nothing to look at must still look
+The weights of a softmax sum to 1, so a head that finds nothing to look at must still look
 somewhere. In the trained decoders that Xiao et al. 2023 looked at, much of that weight lies on the
-first tokens, which every query sees, whatever they say: they are sinks. A window leaves them
-behind. Their weight then falls on tokens that mean something, and the outputs go wrong. The repair
-takes no training: each query sees the first few tokens besides, four in Xiao et al. 2023 (§3.1).
+first tokens, which every query sees, whatever these tokens say. They are sinks. A window leaves
+them behind. Their weight then falls on tokens that mean something, and the outputs go wrong. The
+repair needs no training: each query also sees the first few tokens, four in Xiao et al. 2023
+(§3.1).
 
-No function of its own computes this. `sparse_attention` with a window, `causal=True` and
-`global_tokens=range(n_sinks)` is exactly attention under `sink_mask`: where causal, the first
-tokens, which as global tokens attend to all, attend to no more than each other, and all later
-tokens attend to them. Each query takes window + n_sinks + 1 scores at most: O(n · (window +
-n_sinks)) instead of O(n²). It asks for positions that exist: a text shorter than n_sinks takes
-range(seq).
+No separate function computes this. `sparse_attention` with a window, `causal=True` and
+`global_tokens=range(n_sinks)` is exactly attention under `sink_mask`. As global tokens, the first
+tokens would attend to all tokens, but where causal they attend to no more than each other, and all
+later tokens attend to them. Each query takes at most window + n_sinks + 1 scores, O(n · (window +
+n_sinks)) in all instead of O(n²). The function asks for positions that exist, so a text shorter
+than n_sinks takes range(seq).
 
-Sinks shorten no path but their own: what they say themselves reaches every token in one layer. A
+Sinks shorten no path but their own: what they themselves say reaches every token in one layer. A
 global token in the middle of a text collects what came before it and hands it on. Before the first
-tokens there is nothing to collect: all else that lies before the window is reached through layers
-alone, `window` tokens with each.
+tokens there is nothing to collect, so everything else that lies before the window is reached only
+through layers, `window` tokens with each.
 
-A decoder needs no other keys than these. `RollingCache`, among the caches, keeps them.
+A decoder needs no keys other than these. `RollingCache`, among the caches, keeps them.
 """
 
 import torch
@@ -36,8 +37,8 @@ def sink_mask(
     Args:
         seq: how many tokens.
         window: how many keys besides the query's own, all of them before it.
-        n_sinks: how many of the first tokens all later ones see; 0 leaves the window alone. No
-            query sees its future, a sink neither.
+        n_sinks: how many of the first tokens are seen by all later ones; with 0, only the window is
+            left. No query sees its future, and neither does a sink.
         device: where the mask is made; torch's default unless given.
 
     Returns:

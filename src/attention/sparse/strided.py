@@ -1,13 +1,13 @@
 """Strided attention (Sparse Transformer): the keys before the query, and its column further back.
 
 Lay the sequence out in rows of `stride` tokens. A query attends to the stride keys before it and to
-the earlier keys in its own column: at most stride + n/stride keys, of the order of √n where stride
-is. Time then grows as n·√n, not as n. Two layers connect a query with every earlier key: along the
-column, then along the row. The pattern is causal. It suits data that has such rows,
-images for example. The output equals dense attention under the pattern's mask.
+the earlier keys in its own column. These are at most stride + n/stride keys, which is of the order
+of √n where stride is. Time then grows as n·√n, not as n. Two layers connect a query with every
+earlier key, first along the column, then along the row. The pattern is causal. It suits data that
+has such rows, for example images. The output equals dense attention under the pattern's mask.
 
-The paper gives row and column to two heads, to two layers or to one merged head (§5.1). This is the
-merged head; the row alone is `sparse_attention(…, window=stride, causal=True)`.
+The paper gives row and column to two heads, to two layers or to one merged head (§5.1). This module
+computes the merged head; the row alone is `sparse_attention(…, window=stride, causal=True)`.
 """
 
 import math
@@ -81,15 +81,16 @@ def strided_attention(
         query: (batch, heads, seq, d_key).
         key: (batch, heads, seq, d_key).
         value: (batch, heads, seq, d_value).
-        mask: which keys are no padding, (batch, 1, 1, seq). A query that may attend to nothing gets
-            output 0.
+        mask: which keys are not padding, (batch, 1, 1, seq). A query that may attend to nothing
+            gets output 0.
         stride: the length of a row.
 
     Returns:
         The output, one vector for each query. float16 and bfloat16 are computed in float32.
 
     Raises:
-        ValueError: for another number of queries than keys and a mask that differs between queries.
+        ValueError: for different numbers of queries and keys, and a mask that differs between
+            queries.
 
     Cost:
         O(n · (stride + n/stride) · d_key) time. O(n · d_key + stride² + (n/stride)²) memory, which
@@ -140,8 +141,9 @@ def attend_strided(
         at_once = how_many_at_once(query.shape[2], numbers, query)
         return zip(*(x.split(at_once, dim=2) for x in (query, key, *others)), strict=True)
 
-    # Keys are counted from the first of the row before. Near are the query's own and the stride
-    # before it. Far is the column without its own row and the row before, which are near already.
+    # Keys are counted from the first key of the row before. The near keys are the query's own and
+    # the stride keys before it. The far keys are those of its column, except in its own row and the
+    # row before, where they are near already.
     reach = torch.ones(stride, 2 * stride, dtype=torch.bool, device=query.device)
     is_near = reach.triu() & reach.tril(stride)
     is_far = torch.ones(n_rows, n_rows, dtype=torch.bool, device=query.device).tril(-2)

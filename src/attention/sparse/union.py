@@ -1,11 +1,11 @@
 """Sparse attention: a sliding window, global tokens, random keys, and any union of them.
 
 Scaled dot-product attention compares every query with every key. Here a query attends to its
-neighbours (the window), to a few tokens that all tokens see and that see all (global), and to a few
-keys drawn at random. The window alone reaches far through several layers, a global token connects
-any two tokens in two steps, and random keys shorten the paths between all others. The softmax is
-exact over the keys that are left: the output equals dense attention under the pattern's mask. Time
-and memory grow with n times the number of keys that a query sees.
+neighbours (the window), to a few tokens that all tokens see and that see all tokens (global), and
+to a few keys drawn at random. The window alone reaches far through several layers, a global token
+connects any two tokens in two steps, and random keys shorten the paths between all others. The
+softmax is exact over the keys that are left: the output equals dense attention under the pattern's
+mask. Time and memory grow with n times the number of keys that a query sees.
 
 Longformer is the union of window and global tokens; BigBird has random keys as well.
 """
@@ -36,27 +36,28 @@ def sparse_attention(
     causal: bool = False,
     block: int = 128,
 ) -> Float[Tensor, "batch heads seq d_value"]:
-    """Attend to the union of a sliding window, global tokens and random keys, each where given.
+    """Attend to the union of a sliding window, global tokens and random keys, whichever are given.
 
     The output equals attention under the masks `sliding_window_mask(seq, window)`,
     `global_mask(seq, global_tokens)` and `random_mask(seq, random_keys, block=block)`, joined by
     `|`.
 
     Longformer gives the rows of the global tokens projections of their own, W_q, W_k and W_v, and
-    some heads a window with gaps (dilation). Here all rows come from the same query, key and value,
-    and all heads have the same window without gaps. For other projections, compute the rows of the
-    global tokens with `fused_attention` and write them into the output with `index_copy`.
+    gives some heads a window with gaps (dilation). Here all rows come from the same query, key and
+    value, and all heads have the same window without gaps. For other projections, compute the rows
+    of the global tokens with `fused_attention` and write them into the output with `index_copy`.
 
     Args:
         query: (batch, heads, seq, d_key).
         key: (batch, heads, seq, d_key).
         value: (batch, heads, seq, d_value).
-        mask: which keys are no padding, (batch, 1, 1, seq) as `padding_mask` makes it. A query that
-            may attend to nothing gets output 0.
+        mask: which keys are not padding, (batch, 1, 1, seq) as `padding_mask` makes it. A query
+            that may attend to nothing gets output 0.
         window: how many neighbours, half on each side; where causal, all of them before the query.
-        global_tokens: positions of the tokens that attend to all and that all attend to.
+        global_tokens: positions of the tokens that attend to all tokens and that all tokens attend
+            to.
         random_keys: (blocks, random) as `draw_random_keys` makes them, with the same block.
-        causal: whether every query attends to no key after it, in any of the three parts.
+        causal: whether the keys after a query are hidden from it, in all of the three parts.
         block: how many neighbouring queries are computed together. It changes the cost, and which
             queries share their random keys.
 
@@ -64,8 +65,8 @@ def sparse_attention(
         The output, one vector for each query.
 
     Raises:
-        ValueError: where no part is given, for an odd window, positions outside the sequence,
-            random keys of another shape or block, another number of queries than keys, and a mask
+        ValueError: if no part is given, and for an odd window, positions outside the sequence,
+            random keys of another shape or block, different numbers of queries and keys, and a mask
             that differs between queries.
 
     Cost:
@@ -130,7 +131,7 @@ def sparse_attention(
     if not global_tokens:
         return output
 
-    # The few global queries attend to all keys, as a dense product of their own.
+    # The few global queries attend to all keys, in a dense product of their own.
     rows = torch.tensor(global_tokens, device=device)
     if causal:
         past = rows[:, None] >= torch.arange(seq, device=device)

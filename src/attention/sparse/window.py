@@ -1,9 +1,9 @@
 """Sliding window: each query attends to its neighbours instead of all n keys.
 
-A query then takes `window` + 1 scores instead of n, and sees further through several layers:
-information moves on by the window's reach with each.
+A query then takes `window` + 1 scores instead of n, and it sees further through several layers,
+because information moves on by the window's reach with each.
 
-This module makes the mask to look at. Like every mask of a sparse pattern (`global_mask`,
+This module makes the mask for you to look at. Like every mask of a sparse pattern (`global_mask`,
 `random_mask`, `strided_mask`, `fixed_mask`) it has n × n entries, and a dense product under it
 costs n² all the same. Patterns are combined with `|`. The functions that save time and memory never
 make the mask: `sparse_attention`, `strided_attention` and `fixed_attention`.
@@ -34,9 +34,9 @@ def sliding_window_mask(
 
     Args:
         seq: how many tokens.
-        window: how many keys besides the query's own. Half of them lie on each side, so that it
-            must be even; where causal, all of them lie before.
-        causal: whether no key lies in the query's future.
+        window: how many keys besides the query's own. Half of them lie on each side, so the number
+            must be even; where causal, all of them lie before the query.
+        causal: whether keys in the query's future are hidden.
         device: where the mask is made; torch's default unless given.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Train every model again, print what each seed comes to, and store one: `make train`.
+"""Train every model again, print what each seed reaches, and store one of each: `make train`.
 
 The tasks are the folders beside this file. `python -m attention.trained dates recall` trains the
 models of two of them.

@@ -12,10 +12,10 @@ def without_head(model: nn.Module, head: int, *, layer: int = 0) -> nn.Module:
     """Copy a model with one head switched off, by the gate of its attention.
 
     Args:
-        model: one of a trained task's; its `attentions` lists its layers, for a transformer those
-            of the cross-attention. It is left as it is.
+        model: a model of one of the trained tasks; its `attentions` lists its layers, which for a
+            transformer are those of the cross-attention. The model is left as it is.
         head: which one, from 0 to n_heads - 1.
-        layer: of which layer, from 0.
+        layer: the layer that the head is in, from 0.
 
     Raises:
         ValueError: there is no such layer or head.

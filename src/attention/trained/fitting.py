@@ -1,8 +1,8 @@
 """How every small model of the book is trained: Adam, and a learning rate that rises and falls.
 
-The rate follows one cycle: it rises to its largest, and falls to nearly 0 at the last step. At the
-end the weights are rounded to half precision, in which they are stored, so that what is measured
-holds for the stored ones.
+The rate follows one cycle: it rises to its largest value, and falls to nearly 0 at the last step.
+At the end the weights are rounded to half precision, in which they are stored, so that what is
+measured holds for the stored weights.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,8 +21,8 @@ class Recipe(NamedTuple):
 
     Attributes:
         steps: how many batches.
-        learning_rate: its largest on the way.
-        largest_gradient: the norm to which a step's gradient is clipped; None for not at all.
+        learning_rate: its largest value on the way.
+        largest_gradient: the norm to which a step's gradient is clipped; None if it is not clipped.
     """
 
     steps: int
@@ -31,7 +31,7 @@ class Recipe(NamedTuple):
 
 
 def build(make: Callable[[], Model], seed: int = 0) -> Model:
-    """Make a model whose first weights the seed draws; the caller's random numbers stay."""
+    """Make a model whose first weights the seed draws; the caller's random state is kept."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return make()
@@ -45,15 +45,15 @@ def fit(
     steps: int | None = None,
     watch: Callable[[int, float, Model], None] | None = None,
 ) -> Model:
-    """Train a model in place, and return it in evaluation mode, its weights rounded.
+    """Train a model in place, and return it in evaluation mode, with its weights rounded.
 
     Args:
         model: as it is before the first step.
-        losses: draws a batch for each step, and computes the model's loss of it.
+        losses: draws a batch for each step, and computes the model's loss on it.
         recipe: how it learns.
         steps: how many; the recipe's unless given.
         watch: called before each step with its number, from 0, the loss of its batch and the model,
-            which it may read and not change.
+            which it may read but not change.
     """
     steps = recipe.steps if steps is None else steps
     require_size("steps", steps)

@@ -2,7 +2,7 @@
 
 A pattern names, for each query, the keys that a head of some kind would look at: the token before,
 an earlier copy of the same token, or the token that followed that copy. A score is between 0 and 1.
-It finds the heads of a kind in a trained model, where a stored index would not: which head takes
+It finds the heads of a kind in a trained model. A stored index would not, because which head takes
 which part depends on the seed.
 """
 
@@ -23,8 +23,8 @@ def aligned_score(
 
     Args:
         weights: (batch, heads, query, key), as attention returns them.
-        pattern: (batch, query, key), True where a query is to look at a key. A padding query that
-            has no key in it does not count.
+        pattern: (batch, query, key), True where a query is to look at a key. A padding query for
+            which the pattern has no key does not count.
 
     Returns:
         The scores, (heads).
@@ -73,11 +73,11 @@ def previous_token_score(
         The scores, (heads).
 
     Raises:
-        ValueError: there are not as many queries as keys, or only one.
+        ValueError: there are not as many queries as keys, or there is only one.
 
     Source:
         Elhage et al. 2021, "Induction heads", for the kind of head; Olsson et al. 2022, "Data
-        collection", for the mean, over one example; here over all of the batch.
+        collection", for the mean, which there is over one example; here it is over the whole batch.
 
     Example:
         >>> import torch
@@ -97,8 +97,8 @@ def duplicate_token_score(
 ) -> Float[Tensor, " heads"]:
     """The mean weight of each head on the previous occurrence of the query's token.
 
-    A query counts if its token has occurred before. Where it has occurred several times, the last
-    of them counts, and not the query itself.
+    A query counts if its token has occurred before. Where it has occurred several times, the key is
+    the last of these occurrences, and never the query itself.
 
     Args:
         weights: (batch, heads, query, key), as self-attention returns them.
@@ -128,7 +128,7 @@ def induction_score(
     """The mean weight of each head on the token after the previous occurrence of the query's token.
 
     The queries that count are those of `duplicate_token_score`, and the key of the pattern is one
-    further: the query itself where its token stands twice in a row.
+    position further: it is the query itself where its token comes twice in a row.
 
     Args:
         weights: (batch, heads, query, key), as self-attention returns them.
@@ -143,8 +143,8 @@ def induction_score(
 
     Source:
         Olsson et al. 2022, "prefix matching". They count the tokens after all earlier occurrences;
-        here the one after the last alone counts. Where a token has occurred once, that is the
-        same.
+        here only the token after the last one counts. Where a token has occurred once, the two are
+        the same.
 
     Example:
         >>> import torch
@@ -154,7 +154,8 @@ def induction_score(
         tensor([0.1000])
     """
     require_self_attention(weights, token_ids)
-    # The last key has no next one; it is in no query's pattern, for it lies before none.
+    # The last key has no successor, but it is in no query's pattern, because it comes before no
+    # query.
     return aligned_score(weights, previous_occurrence(token_ids).roll(1, dims=-1))
 
 

@@ -1,8 +1,8 @@
-"""What a trained task is, and how `make train` trains the models of one again.
+"""What a trained task is, and how `make train` trains its models again.
 
 Every folder beside this module is a task, with the same names for the same things: `data.py` draws
-its examples, `model.py` is the model, `training.py` has the recipe, `evaluation.py` measures,
-`stored.py` loads what lies in `weights/`. The folder's `TASK` says so in one record.
+its examples, `model.py` is the model, `training.py` has the recipe, `evaluation.py` measures, and
+`stored.py` loads what is in `weights/`. The folder's `TASK` names these parts in one record.
 """
 
 import importlib
@@ -20,18 +20,19 @@ from attention.trained.fitting import Recipe, build, fit
 
 
 class Task(NamedTuple):
-    """How to draw, the models, the recipes, the weights.
+    """How a task draws its examples, and what its models, recipes and weights are.
 
     Attributes:
-        losses: takes a model and a seed; draws a batch for each step and yields the loss of it.
+        losses: takes a model and a seed; draws a batch for each step and yields the loss on it.
         models: makes each model as it is before its first step, by the name of its file.
         recipes: how each model learns, by the same names.
         measure: measures a trained model, in numbers that JSON can hold.
         weights: the folder of the files.
-        seeds: those with which each model is trained, by name; seed 0 alone for a name that lacks.
-        choose: the place of the one that is stored among a name's trained models, one for each
-            seed; the first unless given.
-        besides: each makes another file of the folder and prints what it reaches; with
+        seeds: those with which each model is trained, by name; seed 0 alone for a name that is
+            missing here.
+        choose: takes a name and its trained models, one for each seed, and gives the index of the
+            one that is stored; the first unless given.
+        besides: each makes another file of the folder and prints what its models reach; with
             dry_run=True it stores nothing.
     """
 
@@ -65,7 +66,7 @@ def train(task: Task, name: str, seed: int, *, steps: int | None = None) -> nn.M
 
 
 def train_all(task: Task, *, dry_run: bool = False) -> None:
-    """Train every model of a task, print what each seed comes to, and store one.
+    """Train every model of a task, print what each seed reaches, and store one of each.
 
     Args:
         task: which.

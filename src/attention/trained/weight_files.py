@@ -1,4 +1,4 @@
-"""Files of trained weights: safetensors in half precision, and as metadata what was measured."""
+"""Files of trained weights: safetensors in half precision, with what was measured as metadata."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ def half(model: Model) -> dict[str, Tensor]:
 
 
 def write(path: Path, weights: Mapping[str, Tensor], **measured: Any) -> None:
-    """Write tensors, and by name what was measured, as JSON."""
+    """Write tensors, together with what was measured, by name and as JSON."""
     path.parent.mkdir(exist_ok=True)
     save_file(dict(weights), path, {name: json.dumps(value) for name, value in measured.items()})
 

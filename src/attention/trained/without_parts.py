@@ -1,8 +1,8 @@
 """A pre-norm encoder with some of its parts taken away, to see what each of them does.
 
-Each sublayer of a layer makes x + Sublayer(LayerNorm(x)). Without the residual connection
-Sublayer(LayerNorm(x)) is left of it, without layer norm x + Sublayer(x), and without the sublayer
-itself x, as it came. The weights that remain are the same.
+Each sublayer of a layer makes x + Sublayer(LayerNorm(x)). Without the residual connection,
+Sublayer(LayerNorm(x)) is left; without layer norm, x + Sublayer(x) is left; and without the
+sublayer itself, x stays as it came. The weights that remain are the same.
 """
 
 import copy
@@ -23,7 +23,7 @@ def without_parts(model: nn.Module, *parts: str) -> nn.Module:
 
     Args:
         model: an `Encoder` with norm_first=True, or a model that has one. It stays as it is.
-        parts: of `PARTS`. Without layer norm, the encoder's last norm goes too.
+        parts: some of `PARTS`. Without layer norm, the encoder's last norm goes too.
 
     Returns:
         The copy. Its layers still hold the weights that it no longer uses. Without attention it has
@@ -114,7 +114,7 @@ def recorded(step: Callable, rows: list[Tensor], *inputs) -> tuple[Tensor, Tenso
 def spread(x: Float[Tensor, "... seq d_model"]) -> Float[Tensor, "..."]:
     """How far the rows are from their mean, as a share of their size.
 
-    0 says that all rows are the same, 1 that their mean is 0.
+    0 means that all rows are the same, and 1 means that their mean is 0.
 
     Args:
         x: rows, (..., seq, d_model), not all of them 0.

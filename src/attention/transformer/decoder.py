@@ -3,12 +3,12 @@
 A layer has three sublayers, each inside a residual connection with layer norm. Self-attention is
 causal: a token attends to the tokens up to itself. Cross-attention reads the source: its queries
 come from the decoder, its keys and values from the encoder's output, the "memory". The feed-forward
-layer works on each token alone. A layer costs as much as the encoder's, and for cross-attention
-O(query · key · d_model), with O((query + key) · d_model²) for its matrices.
+layer works on each token alone. A layer costs as much as the encoder's. Cross-attention adds
+O(query · key · d_model), and its matrices add O((query + key) · d_model²).
 
-The decoder is n_layers of them, six in the paper, over the same memory. Because every layer is
-causal, a token's output never depends on a later token, and in training one pass teaches all
-positions their next token. As in the encoder, a pre-norm stack ends with a layer norm.
+The decoder is a stack of n_layers such layers, six in the paper, over the same memory. Because
+every layer is causal, a token's output never depends on a later token, and in training one pass
+teaches all positions their next token. As in the encoder, a pre-norm stack ends with a layer norm.
 """
 
 import copy
@@ -125,7 +125,7 @@ class DecoderLayer(ResidualLayer):
     def from_torch(cls, layer: nn.TransformerDecoderLayer) -> "DecoderLayer":
         """Copy one of torch's layers, as `EncoderLayer.from_torch` does.
 
-        torch's layer is causal only with a causal tgt_mask; this one always is.
+        The original is causal only with a causal tgt_mask; the copy always is.
         """
         if not isinstance(layer, nn.TransformerDecoderLayer):
             kind = type(layer).__name__

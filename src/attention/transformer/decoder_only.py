@@ -1,9 +1,9 @@
 """The decoder-only transformer: a language model, from token ids to the logits of the next token.
 
-Without a source there is no encoder and no cross-attention. What is left of a decoder's layer is an
-encoder's whose self-attention hides the future. GPT-2, Llama and their successors are this stack
-with other settings: how positions come in, which norm, a gate in the feed-forward layer or none,
-how many KV heads, whether the head shares the embedding's table.
+Without a source there is no encoder and no cross-attention. What is left of a decoder layer is an
+encoder layer whose self-attention hides the future. GPT-2, Llama and their successors are this
+stack with different settings: how positions come in, which norm is used, whether the feed-forward
+layer has a gate, how many KV heads there are, and whether the head shares the embedding's table.
 """
 
 from collections.abc import Callable, Iterator
@@ -40,13 +40,14 @@ class DecoderOnly(nn.Module):
         vocab_size: how many tokens there are.
         d_model, n_heads, d_ff: as in `EncoderLayer`.
         n_layers: how many layers.
-        positions: adds positions to the embedded tokens, as `LearnedPositions` does; none where
+        positions: adds positions to the embedded tokens, as `LearnedPositions` does; None where
             `attend` knows them, as with `Rotary`.
-        attend: makes what attends, anew for each layer; a `DotProduct` unless given.
+        attend: makes what attends, once for each layer; a `DotProduct` unless given.
         norm: makes a norm of d_model, such as torch.nn.RMSNorm.
         scaled: whether the embedding is multiplied by √d_model, as the paper's is.
         tied: whether the head's matrix is the embedding's table.
-        options: others of `EncoderLayer`: dropout, activation, gated, bias, n_kv_heads, d_key.
+        options: other options of `EncoderLayer`: dropout, activation, gated, bias, n_kv_heads,
+            d_key.
 
     Source:
         Radford et al. 2019, §2.3 (GPT-2); Touvron et al. 2023, §2.2 (Llama). Press and Wolf 2017
@@ -123,18 +124,18 @@ class DecoderOnly(nn.Module):
 
         Args:
             token_ids: (batch, seq).
-            mask: as in `MultiHeadAttention.forward`, besides the causal one: which tokens are no
-                padding, for example.
-            cache: one for each layer, as `new_cache` makes them. The tokens follow those that they
-                hold, and the axis `key` of mask and weights counts all of them.
+            mask: as in `MultiHeadAttention.forward`, in addition to the causal one; for example,
+                which tokens are not padding.
+            cache: one for each layer, as `new_cache` makes them. The new tokens follow those that
+                the caches hold, and the axis `key` of mask and weights counts all of them.
             need_weights: as in `MultiHeadAttention.forward`.
 
         Returns:
             logits (batch, seq, vocab) and weights (batch, heads, seq, key) for each layer.
 
         Raises:
-            ValueError, TypeError: as `MultiHeadAttention.forward` does. Where a later layer
-                refuses, the caches of those before it have the new tokens already.
+            ValueError, TypeError: as `MultiHeadAttention.forward` does. If a later layer refuses,
+                the caches of the layers before it already hold the new tokens.
         """
         x, weights = self.read(token_ids, mask, cache=cache, need_weights=need_weights)
         return self.to_logits(x), weights
@@ -151,8 +152,9 @@ class DecoderOnly(nn.Module):
     ]:
         """What `forward` does, up to the head: (batch, seq, d_model), and the weights.
 
-        A row for each token of the vocabulary is most of the work of a prompt, and to go on writing
-        takes the last alone.
+        For every token of a prompt, the head computes a row of logits, one for each token of the
+        vocabulary. That is most of the work of a prompt, and to go on writing, only the last row is
+        needed.
         """
         require_token_ids(token_ids)
         if cache is not None:
@@ -185,7 +187,7 @@ class DecoderOnly(nn.Module):
             )
 
     def to_logits(self, x: Float[Tensor, "batch seq d_model"]) -> Float[Tensor, "batch seq vocab"]:
-        """The head: each token's logits of what follows it.
+        """The head: for each token, the logits of the token that follows it.
 
         Args:
             x: (batch, seq, d_model), what `read` returns.
@@ -218,25 +220,26 @@ class DecoderOnly(nn.Module):
     ) -> Iterator[Int[Tensor, " batch"]]:
         """Write token after token, with a cache: an iterator over the new ids of each step.
 
-        `torch.stack(list(model.generate(…)), dim=1)` is the whole of it, (batch, new).
+        `torch.stack(list(model.generate(…)), dim=1)` returns all the new ids, (batch, new).
 
         Args:
             token_ids: (batch, seq), the prompts, each ending in the last column. Shorter ones have
-                padding in front, which is_token tells.
+                padding in front, which is_token marks.
             n_new: how many tokens at most.
             is_token: False where a prompt is padded. A model that adds positions to its tokens
-                counts them from the left, padding included, so that there prompts must be of one
+                counts them from the left, padding included, so its prompts must all have the same
                 length.
             temperature: the logits are divided by it before softmax, and a token is drawn. 0 takes
                 the likeliest, without a draw.
-            top_k: draw among the k likeliest alone.
-            top_p: draw among the fewest tokens alone whose probabilities sum to p or more.
-            end_id: the token that ends a text. After it a text gets end_id again, and when all have
-                ended, the iterator stops.
+            top_k: draw only among the k likeliest tokens.
+            top_p: draw only among the fewest tokens whose probabilities sum to p or more.
+            end_id: the token that ends a text. After it, a text gets end_id again, and the iterator
+                stops when all texts have ended.
             generator: draws the tokens; torch's global one unless given.
 
         Returns:
-            An iterator over (batch,), the ids of one step. Nothing is computed before it is asked.
+            An iterator over (batch,), the ids of one step. Nothing is computed before the iterator
+            is asked for an item.
 
         Raises:
             ValueError: for numbers out of range, for top_k or top_p where nothing is drawn, and for
@@ -321,16 +324,16 @@ def next_token(
     top_p: float | None,
     generator: torch.Generator | None,
 ) -> Int[Tensor, " batch"]:
-    """Take the likeliest token, or draw one, of the likeliest alone where top_k or top_p say so."""
+    """Take the likeliest token, or draw one, only among the likeliest if top_k or top_p say so."""
     if temperature == 0:
         return logits.argmax(dim=-1)
-    # In float32, and below 0 before the division: a cold temperature overflows nothing.
+    # In float32, and at most 0 before the division, so that a low temperature overflows nothing.
     logits, order = logits.float().sort(dim=-1, descending=True, stable=True)
     logits = (logits - logits[:, :1]) / temperature
     if top_k is not None:
         logits = logits[:, :top_k]
     p = logits.softmax(dim=-1)
-    if top_p is not None and top_p < 1:  # what comes before a token sums to less: it is needed
+    if top_p is not None and top_p < 1:  # a token is needed if those before it sum to less
         enough = p.cumsum(dim=-1) - p >= top_p
         enough[:, 0] = False
         p = p.masked_fill(enough, 0.0)

@@ -4,9 +4,9 @@ A layer has two sublayers. Self-attention mixes the tokens; the feed-forward lay
 token alone. A residual connection with layer norm surrounds each of them. A layer costs O(seq² ·
 d_model) for the attention and O(seq · d_model · (d_model + d_ff)) for the matrices.
 
-The encoder is n_layers of them, six in the paper. Each layer takes the output of the one before, in
-the same shape. In a pre-norm stack nothing normalises the last sum, so the stack ends with a layer
-norm of its own. A post-norm stack needs none.
+The encoder is a stack of n_layers such layers, six in the paper. Each layer takes the output of the
+previous one, which has the same shape. In a pre-norm stack nothing normalises the last sum, so the
+stack ends with a layer norm of its own. A post-norm stack needs none.
 """
 
 import copy
@@ -37,17 +37,17 @@ Cache = KeyValueCache | RollingCache | LatentCache
 class EncoderLayer(ResidualLayer):
     """Self-attention and feed-forward, each inside a residual connection with a norm.
 
-    Called with causal=True it is the layer of a decoder-only transformer.
+    Called with causal=True, it is the layer of a decoder-only transformer.
 
     Args:
         d_model, n_heads, n_kv_heads, d_key, attend: as in `MultiHeadAttention`.
         d_ff, activation, gated: as in `FeedForward`.
         dropout: the probability for attention weights, unless attend is given, for the feed-forward
             layer's hidden numbers and for the output of either sublayer, in training only.
-        norm_first: False normalises each residual sum (post-norm, the paper's), True what enters
-            each sublayer (pre-norm).
+        norm_first: False normalises each residual sum (post-norm, the paper's order), True
+            normalises what enters each sublayer (pre-norm).
         norm: makes a norm of d_model, such as torch.nn.RMSNorm.
-        bias: as in `MultiHeadAttention`; the feed-forward layer adds biases with True alone.
+        bias: as in `MultiHeadAttention`; the feed-forward layer adds biases only with True.
 
     Source:
         Vaswani et al. 2017, §3.1 and §5.4; Xiong et al. 2020, figure 1, for pre-norm.
@@ -113,7 +113,7 @@ class EncoderLayer(ResidualLayer):
             x: (batch, seq, d_model).
             mask: as in `MultiHeadAttention.forward`.
             causal: as in `MultiHeadAttention.forward`.
-            cache: as in `MultiHeadAttention.forward`; of this layer.
+            cache: this layer's cache, as in `MultiHeadAttention.forward`.
             need_weights: as in `MultiHeadAttention.forward`.
 
         Returns:

@@ -32,8 +32,8 @@ class TransformerOutput(NamedTuple):
 class EncoderDecoder(nn.Module):
     """Embeddings, positional encoding, encoder, decoder, and a linear layer to the logits.
 
-    Pad on the right, as `Vocabulary.encode_batch` does: positions are counted from the left, and a
-    sentence behind padding would stand at other places than alone.
+    Pad on the right, as `Vocabulary.encode_batch` does, because positions are counted from the
+    left. With padding in front, a sentence would have other positions than on its own.
 
     Modules by name: `source_embedding`, `target_embedding`, `positional_encoding`, ``encoder``,
     ``decoder``, `to_logits`. The paper shares one matrix between both embeddings and `to_logits`.
@@ -42,7 +42,7 @@ class EncoderDecoder(nn.Module):
     Args:
         source_vocab, target_vocab: how many tokens each vocabulary has.
         d_model, n_heads, d_ff, norm_first, activation: as in `EncoderLayer`.
-        n_layers: of the encoder, and of the decoder.
+        n_layers: how many layers the encoder has, and how many the decoder has.
         dropout: as in `EncoderLayer`, and for the sum of embedding and positional encoding.
         max_length: the longest source or target.
         pad_id: the id of the padding in both vocabularies. No query attends to it.
@@ -104,7 +104,7 @@ class EncoderDecoder(nn.Module):
         """Return the logits of the token that follows each token of target, and the weights.
 
         In training, target is the sentence without its last token, and the logits are compared with
-        the sentence without its first.
+        the sentence without its first token.
 
         Args:
             source: (batch, source), token ids.

@@ -1,12 +1,13 @@
-"""The position-wise feed-forward layer: the sublayer of a transformer layer beside attention.
+"""The position-wise feed-forward layer: the sublayer that a transformer layer has beside attention.
 
 Attention moves information between tokens. This layer works on each token alone, with the same
 weights at every position: a linear layer to d_ff columns, an activation, and a linear layer back.
 With the usual d_ff = 4 · d_model it holds two thirds of an encoder layer's parameters.
 
-With a gate, a second linear layer to d_ff columns is multiplied by the activated first. Language
-models since PaLM and Llama have it, with SiLU for the activation (SwiGLU) or GELU (GEGLU), and a
-d_ff of two thirds as many columns, so that three matrices hold as many parameters as two.
+With a gate, the output of a second linear layer to d_ff columns is multiplied by the activated
+output of the first. Language models since PaLM and Llama have such a gate, with SiLU (SwiGLU) or
+GELU (GEGLU) as the activation and with a d_ff of two thirds as many columns, so that three matrices
+hold the same number of parameters as two.
 """
 
 import copy
@@ -29,7 +30,7 @@ class FeedForward(nn.Module):
     """w_2(activation(w_1(x))), with a gate w_2(activation(w_1(x)) · w_3(x)), for each token alone.
 
     Parameters by name: `w_1.weight` (d_ff, d_model), `w_1.bias` (d_ff), `w_2.weight` (d_model,
-    d_ff), `w_2.bias` (d_model); with a gate `w_3.weight` and `w_3.bias`, shaped as those of w_1.
+    d_ff), `w_2.bias` (d_model); with a gate `w_3.weight` and `w_3.bias`, shaped like those of w_1.
 
     Args:
         d_model: the width of every token's vector, in and out.
@@ -78,7 +79,7 @@ class FeedForward(nn.Module):
         self.activation, self.dropout = activation, nn.Dropout(dropout)
 
     def forward(self, x: Float[Tensor, "batch seq d_model"]) -> Float[Tensor, "batch seq d_model"]:
-        """Compute each token by itself.
+        """Compute the output for each token by itself.
 
         Args:
             x: (batch, seq, d_model).

@@ -17,7 +17,7 @@ def load_measured(name: str) -> Any:
         name: of the measurement: "mistakes", "cache_bits" …
 
     Raises:
-        ValueError: nothing of the name is stored.
+        ValueError: nothing of this name is stored.
 
     Example:
         >>> from attention.pretrained.measured import load_measured
@@ -55,7 +55,7 @@ def loss_range(mistake: str) -> tuple[float, float]:
 
 
 def store(name: str, measured: Any) -> None:
-    """Store one measurement over the last one, with four digits behind the point."""
+    """Store one measurement over the last one, with four digits after the point."""
     text = json.dumps(rounded(measured), ensure_ascii=False, separators=(",", ":"))
     (HERE / f"{name}.json").write_text(text + "\n", "utf-8")
 

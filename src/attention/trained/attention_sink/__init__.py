@@ -1,12 +1,12 @@
 """An attention sink: a head that has nothing to say gives its weight to the first token.
 
-A part of each sequence comes twice, and the model predicts every token, those too that can only be
+A part of each sequence comes twice, and the model predicts every token, even those that can only be
 guessed. The heads of the second layer find what followed last time. Where nothing did, whatever
-they say makes the guess worse. A softmax cannot say nothing, so that they look at the start mark,
-from which they have learned to read next to nothing.
+they say makes the guess worse. A softmax cannot say nothing, so they look at the start mark, from
+which they have learned to read next to nothing.
 
-Three kinds of layer are trained: plain; with a learned sink, a score of each head beside those of
-the keys; and with a gate behind the heads.
+Three kinds of layer are trained: a plain one; one with a learned sink, which is a score of each
+head beside those of the keys; and one with a gate after the heads.
 """
 
 from attention.trained.attention_sink.data import (

@@ -20,7 +20,7 @@ class Sequences(NamedTuple):
     Attributes:
         token_ids: (batch, seq), the start mark first.
         determined: (batch, seq), True where the next token is known from the first time around.
-            What follows anywhere else is one of 32 tokens, each as likely.
+            What follows anywhere else is one of 32 tokens, all equally likely.
     """
 
     token_ids: Int64[Tensor, "batch seq"]
@@ -31,7 +31,7 @@ def draw_sequences(count: int, generator: torch.Generator) -> Sequences:
     """Draw sequences of a start mark and 32 tokens in which a part of 6 to 12 tokens comes twice.
 
     All other tokens are drawn one by one, so that what follows them can only be guessed. The part's
-    length and the places of its two copies are drawn afresh for each sequence.
+    length and the positions of its two copies are drawn afresh for each sequence.
 
     Args:
         count: how many.

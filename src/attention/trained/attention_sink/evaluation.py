@@ -1,4 +1,4 @@
-"""What a model gets right, what the rest costs it, and what the first token is given."""
+"""What a model gets right, what the rest costs it, and how much weight the first token gets."""
 
 from typing import NamedTuple
 
@@ -16,7 +16,8 @@ EARLY = 8  # rows that are left out where weights are measured: they see few key
 class Loss(NamedTuple):
     """The mean loss in nats, where the next token is known from before, and anywhere else.
 
-    Nobody can do better than 0 at the first and the logarithm of 32, 3.47, at the others.
+    No model can do better than 0 in the first case, or than the logarithm of 32, 3.47, in the
+    other.
     """
 
     determined: float
@@ -32,7 +33,7 @@ def accuracy(
     Args:
         model: as trained.
         sequences: as `draw_sequences` makes them.
-        mask: (query, key), True = may attend; all that is not later unless given.
+        mask: (query, key), True = may attend; every key that is not later unless given.
 
     Example:
         >>> from attention.trained.attention_sink import accuracy, load, new_sequences
@@ -51,7 +52,7 @@ def loss(model: SinkModel, sequences: Sequences, mask: Bool[Tensor, "..."] | Non
     Args:
         model: as trained.
         sequences: as `draw_sequences` makes them.
-        mask: (query, key), True = may attend; all that is not later unless given.
+        mask: (query, key), True = may attend; every key that is not later unless given.
 
     Example:
         >>> from attention.trained.attention_sink import load, loss, new_sequences
@@ -68,7 +69,7 @@ def loss(model: SinkModel, sequences: Sequences, mask: Bool[Tensor, "..."] | Non
 
 @torch.no_grad()
 def weight_of_first(model: SinkModel, sequences: Sequences) -> list[list[float]]:
-    """What each head gives the start mark where the next token is not determined, by layer.
+    """The weight of each head on the start mark where the next token is not determined, by layer.
 
     Example:
         >>> from attention.trained.attention_sink import load, new_sequences, weight_of_first

@@ -1,4 +1,4 @@
-"""Two layers of attention, plain, with a learned sink, or with a gate behind the heads."""
+"""Two layers of attention: plain, with a learned sink, or with a gate after the heads."""
 
 from collections.abc import Callable
 
@@ -17,7 +17,7 @@ D_MODEL, N_HEADS, N_LAYERS = 32, 2, 2
 
 
 class LearnedSink(nn.Module):
-    """Dot-product attention with one more place for the weight: a score of the head, and no value.
+    """Dot-product attention with one more place for the weight: a score of the head, with no value.
 
     The score is a parameter, the same for every query. It enters the sum that softmax divides by,
     so that the weights of the keys sum to less than 1, and to almost nothing where every key scores
@@ -52,7 +52,7 @@ class LearnedSink(nn.Module):
         causal: bool = False,
         need_weights: bool = True,
     ) -> tuple[Float[Tensor, "batch heads query d_value"], Float[Tensor, "batch heads query key"]]:
-        """Attend in every head, as `DotProduct.forward` does; the weights come in any case.
+        """Attend in every head, as `DotProduct.forward` does; the weights are returned in any case.
 
         Args:
             q: (batch, heads, query, d_key).
@@ -65,14 +65,14 @@ class LearnedSink(nn.Module):
         mask = with_causal(mask, q, k) if causal else mask
         scores = scaled_scores(q, k)
         sink = self.sink[:, None, None].expand(*scores.shape[:-1], 1)
-        if mask is not None:  # which never hides the sink
+        if mask is not None:  # the mask never hides the sink
             mask = F.pad(mask.expand(*mask.shape[:-1], k.shape[-2]), (0, 1), value=True)
         weights = masked_softmax(torch.cat((scores, sink), dim=-1), mask)[..., :-1]
         return weights @ v, weights
 
 
 class GatedLayer(nn.Module):
-    """Multi-head attention whose merged heads pass a gate: a sigmoid of the row that asks.
+    """Multi-head attention whose merged heads pass through a gate: a sigmoid of the row that asks.
 
     A gate near 0 silences a head's numbers, wherever its weights lie.
 
@@ -91,7 +91,7 @@ class GatedLayer(nn.Module):
         super().__init__()
         self.heads = MultiHeadAttention(d_model, n_heads, bias=False)
         self.to_gate = nn.Linear(d_model, d_model, bias=False)
-        # The gate stands between the heads and the projection of what they say.
+        # The gate is between the heads and the projection of what they say.
         self.w_o, self.heads.w_o = self.heads.w_o, nn.Identity()
 
     def forward(
@@ -106,7 +106,7 @@ class GatedLayer(nn.Module):
         Args:
             x: (batch, seq, d_model).
             mask: (query, key), True = may attend.
-            causal: whether the future is hidden besides.
+            causal: whether the future is hidden as well.
         """
         merged, weights = self.heads(x, mask=mask, causal=causal)
         return self.w_o(merged * self.to_gate(x).sigmoid()), weights
@@ -129,7 +129,7 @@ LAYERS: dict[str, Callable[[], nn.Module]] = {
     "learned-sink": with_sink,
     "gated": gated,
 }
-STORED = ("plain", "learned-sink")  # whose weights the package brings
+STORED = ("plain", "learned-sink")  # the kinds whose weights come with the package
 
 
 class SinkModel(nn.Module):
@@ -171,11 +171,11 @@ class SinkModel(nn.Module):
         token_ids: Int64[Tensor, "batch seq"],
         mask: Bool[Tensor, "..."] | None = None,
     ) -> tuple[Float[Tensor, "batch seq vocab_size"], list[Float[Tensor, "batch heads seq seq"]]]:
-        """Predict the token after each.
+        """Predict the token that follows each.
 
         Args:
             token_ids: (batch, seq), at most 33, the start mark first.
-            mask: (query, key), True = may attend, besides the causal mask; for all layers.
+            mask: (query, key), True = may attend, in addition to the causal mask; for all layers.
 
         Returns:
             A logit for each token that may come next, (batch, seq, vocab_size), and the weights

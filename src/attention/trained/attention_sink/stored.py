@@ -34,7 +34,7 @@ def load(layer: str = "plain") -> SinkModel:
 
 
 def measured(layer: str = "plain") -> list[dict]:
-    """Read what `measure` said of the models of seeds 0 to 4, one after the other.
+    """Read what `measure` returned for the models of seeds 0 to 4, one after the other.
 
     Example:
         >>> from attention.trained.attention_sink import measured

@@ -1,4 +1,4 @@
-"""Train models that have, or need no, attention sink."""
+"""Train models that have an attention sink, and models that need none."""
 
 from collections.abc import Callable, Iterator
 
@@ -17,7 +17,8 @@ RECIPE = Recipe(steps=3000, learning_rate=0.01)
 def losses(model: SinkModel, seed: int) -> Iterator[Tensor]:
     """Draw batch after batch, and yield the model's loss at every token of each.
 
-    At every token: a head that has nothing to say costs loss if it says something all the same.
+    Every token counts, so a head that has nothing to say adds to the loss if it says something all
+    the same.
     """
     generator = torch.Generator().manual_seed(seed)
     while True:

@@ -1,7 +1,7 @@
 """Dates as people write them, turned into ISO dates: "sunday, march the 4th 1973" to "1973-03-04".
 
-The models read letters and write signs: recurrent ones, without attention and with it, and small
-transformers.
+The models read letters and write signs. Some are recurrent, without attention or with it, and the
+others are small transformers.
 """
 
 from attention.trained.ablation import without_head
@@ -49,6 +49,6 @@ TASK = Task(
     recipes=RECIPES,
     measure=lambda model: measure(model, held_out_dates())._asdict(),
     weights=WEIGHTS,
-    # Two minutes a seed are enough for the longest.
+    # One seed is enough for the longest, which takes two minutes.
     seeds={name: range(1 if name.endswith("-longest") else 3) for name in MODELS},
 )

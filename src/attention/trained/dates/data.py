@@ -56,7 +56,8 @@ class WrittenDate(NamedTuple):
         iso: the answer, such as "1973-03-04".
         year: the letters of the year; text[year] is "1973" or "nineteen seventy-three".
         month: the letters of the month.
-        day: the letters of the day of the month. Weekday, "the", "of" and commas say none of these.
+        day: the letters of the day of the month. The weekday, "the", "of" and commas say none of
+            these.
     """
 
     text: str
@@ -127,7 +128,7 @@ def write_date(day: datetime.date, rng: random.Random) -> WrittenDate:
 
 
 def draw_dates(count: int, rng: random.Random) -> list[WrittenDate]:
-    """Draw dates to learn from: of any day but those of `HELD_OUT`.
+    """Draw dates to learn from, of any day that is not in `HELD_OUT`.
 
     Args:
         count: how many.

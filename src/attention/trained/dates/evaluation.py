@@ -1,8 +1,8 @@
 """Measure the models on held-out days, and what their heads look at.
 
-What is measured is the exact match: the share of dates of which every sign is right. Besides,
+What is measured is the exact match: the share of dates in which every sign is right. In addition,
 because the writer knows which letters say the year, the month and the day, an attention map can be
-held against them: `alignment` measures how much of its weight lies where it should.
+compared with them: `alignment` measures how much of its weight lies where it should.
 """
 
 from typing import NamedTuple
@@ -23,10 +23,10 @@ LENGTHS = (20, 30, 40)  # letters: the ends of the first three of four groups of
 def right(
     model: RecurrentDates | TransformerDates, dates: list[WrittenDate]
 ) -> Bool[Tensor, " dates"]:
-    """Say of each date whether the model writes every sign of it right.
+    """Say for each date whether the model writes every sign of it correctly.
 
     Args:
-        model: writes by itself; it is not told the signs before.
+        model: writes by itself; it is not told the previous signs.
         dates: what to read and what to write.
 
     Example:
@@ -36,12 +36,12 @@ def right(
     """
     letters, signs = encode(dates)
     written = model.write(letters)
-    # Where every answer ended early, there are fewer signs, and an <end> too soon in each.
+    # Where every answer ended early, there are fewer signs, and each has an <end> too soon.
     return (written == signs[:, 1 : 1 + written.shape[1]]).all(1)
 
 
 def accuracy(model: RecurrentDates | TransformerDates, dates: list[WrittenDate]) -> float:
-    """The exact match: the share of the dates of which every sign is right.
+    """The exact match: the share of the dates in which every sign is right.
 
     Example:
         >>> from attention.trained.dates import accuracy, held_out_dates, load
@@ -58,7 +58,7 @@ def attention_of(
     """Return the weights with which the model reads each date while it is told the right signs.
 
     Args:
-        model: a recurrent one has one head, a transformer those of its cross-attention.
+        model: a recurrent one has one head, and a transformer has those of its cross-attention.
         dates: what to read and what to write.
 
     Example:
@@ -73,7 +73,7 @@ def attention_of(
 
 
 class Alignment(NamedTuple):
-    """Of the weight at the steps that write year, month and day: the share on the letters of it."""
+    """The share of weight on the letters of year, month and day, at the steps that write each."""
 
     year: float
     month: float
@@ -92,7 +92,7 @@ def alignment(weights: Float[Tensor, "batch target key"], dates: list[WrittenDat
     steps that write "-" and <end> do not count.
 
     Args:
-        weights: (batch, target, key), of one head: at target i is written the answer's i-th sign.
+        weights: (batch, target, key), of one head: the answer's i-th sign is written at target i.
             Every row sums to 1.
         dates: the batch.
 
@@ -129,8 +129,8 @@ class Measured(NamedTuple):
     """What a model reaches on some dates.
 
     Attributes:
-        exact: the share of dates of which every sign is right.
-        by_length: the same of the dates of up to 20, 30, 40 letters, and of the longer ones.
+        exact: the share of dates in which every sign is right.
+        by_length: the same for the dates of up to 20, 30 and 40 letters, and for the longer ones.
         heads: the alignment of every head; none for a model without attention.
         without: the exact match without each head of the cross-attention, for a transformer.
     """
@@ -146,7 +146,7 @@ def measure(model: RecurrentDates | TransformerDates, dates: list[WrittenDate]) 
 
     Args:
         model: any of `MODELS`.
-        dates: held-out ones; each group of lengths needs one.
+        dates: held-out dates; there must be at least one in each group of lengths.
 
     Example:
         >>> from attention.trained.dates import held_out_dates, load, measure

@@ -1,10 +1,11 @@
-"""Models that turn written dates into ISO dates, all of which read letters and write signs alike.
+"""Models that turn written dates into ISO dates; all of them read letters and write signs.
 
-The recurrent ones differ in what their decoder gets of the source: the encoder's last states alone,
-or a context that attention makes, additive or Luong's with one of his scores. Those that are called
-narrow have an encoder of 6 numbers in each direction, so that the last states are 12 numbers; only
-the score "dot" needs states as wide as the decoder's. Two are transformers of one encoder layer and
-one decoder layer, with four heads and with one.
+The recurrent ones differ in what their decoder gets from the source: the encoder's last states
+alone, or a context made by attention, which is either additive or Luong's with one of his scores.
+Those that are called narrow have an encoder of 6 numbers in each direction, so that the last states
+are 12 numbers; only the score "dot" needs states as wide as the decoder's. Two models are
+transformers of one encoder layer and one decoder layer, the first with four heads and the second
+with one.
 """
 
 from collections.abc import Callable
@@ -140,7 +141,8 @@ class TransformerDates(nn.Module):
         return signs[:, 1:]
 
 
-# Of the wide recurrent ones and of the narrow ones, that without attention has the most parameters.
+# Among the wide recurrent models, and among the narrow ones, the model without attention has the
+# most parameters.
 MODELS: dict[str, Callable[[], RecurrentDates | TransformerDates]] = {
     "last-state": lambda: RecurrentDates(LastStateDecoder, 16, 28, 28),
     "last-state-longer": lambda: RecurrentDates(LastStateDecoder, 16, 28, 28),

@@ -29,7 +29,7 @@ RECIPES = {name: recipe_of(name) for name in MODELS}
 
 
 def batches(rng: random.Random) -> Iterator[list[WrittenDate]]:
-    """Draw batches without end, with dates of like length in one batch: less padding to read."""
+    """Draw batches without end, each with dates of similar length, so that less padding is read."""
     while True:
         dates = sorted(draw_dates(8 * BATCH, rng), key=lambda date: len(date.text))
         groups = [dates[i : i + BATCH] for i in range(0, len(dates), BATCH)]
@@ -46,7 +46,7 @@ def losses(model: RecurrentDates | TransformerDates, seed: int) -> Iterator[Tens
 
 
 def train(name: str, seed: int, *, steps: int | None = None) -> RecurrentDates | TransformerDates:
-    """Train one model, with the correct sign before it at every step (teacher forcing).
+    """Train one model, which is told the correct previous sign at every step (teacher forcing).
 
     Args:
         name: one of `MODELS`.

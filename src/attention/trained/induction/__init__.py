@@ -1,12 +1,13 @@
-"""Induction: what followed a token last time follows it again. One layer falls short, two do it.
+"""Induction: what followed a token last time follows it again. One layer falls short; two suffice.
 
 A sequence of random tokens holds a part that comes twice. The second time around, each next token
 is known to a head that finds where the current token came before and reads what followed it.
 
-Two heads in a row find the place. A head of the first layer copies into each token the one before
-it (a previous-token head). A head of the second asks for the key whose copy is the current token,
-and that key is the token to predict (an induction head). `attention.trained.head_scores` finds
-both kinds, `composition` what one hands to the other, and `progress` says how the models learned.
+Two heads, one after the other, find the position. A head of the first layer copies the previous
+token into each token (a previous-token head). A head of the second layer asks for the key whose
+copy is the current token, and that key is the token to predict (an induction head).
+`attention.trained.head_scores` finds both kinds, `composition` measures what one hands to the
+other, and `progress` says how the models learned.
 """
 
 from attention.trained.ablation import without_head

@@ -1,4 +1,4 @@
-"""K-composition: how much of what one head writes another reads as its keys."""
+"""K-composition: how much of what one head writes is read by another as its keys."""
 
 import torch
 from jaxtyping import Float
@@ -13,12 +13,12 @@ from attention.trained.induction.model import AttentionOnly
 def k_composition(
     first: MultiHeadAttention, second: MultiHeadAttention
 ) -> Float[Tensor, "first_heads second_heads"]:
-    """How much of what each head of one layer writes each head of a later one reads as its keys.
+    """How much of what each head of one layer writes is read as keys by each head of a later one.
 
-    A head writes W_OV·x for each x that it looks at, W_OV = W_O·W_V, and scores a key by
-    x_queryᵀ·W_QK·x_key, W_QK = W_Qᵀ·W_K. The score of a pair is ‖W_QK·W_OV‖ / (‖W_QK‖·‖W_OV‖), with
-    Frobenius norms: 0 where the later head reads nothing of it, and at most 1. Random matrices have
-    a score too (`random_composition`).
+    A head writes W_OV·x for each x that it looks at, where W_OV = W_O·W_V, and scores a key by
+    x_queryᵀ·W_QK·x_key, where W_QK = W_Qᵀ·W_K. The score of a pair is ‖W_QK·W_OV‖ /
+    (‖W_QK‖·‖W_OV‖), with Frobenius norms. It is 0 where the later head reads nothing of what the
+    earlier one writes, and at most 1. Random matrices have a score too (`random_composition`).
 
     Args:
         first: the earlier layer. Biases are left out.

@@ -20,7 +20,7 @@ class Sequences(NamedTuple):
     Attributes:
         token_ids: (batch, seq).
         determined: (batch, seq), True where the next token is known from the first time around: at
-            the tokens of the second copy, but for its last.
+            the tokens of the second copy, except its last.
     """
 
     token_ids: Int64[Tensor, "batch seq"]
@@ -30,9 +30,9 @@ class Sequences(NamedTuple):
 def draw_sequences(count: int, generator: torch.Generator) -> Sequences:
     """Draw sequences of 32 tokens in which a part of 4 to 12 tokens comes twice.
 
-    No token comes twice but for that part, so that a token that has come before says where to look.
+    Apart from that part no token comes twice, so a token that has come before says where to look.
     The part's length and the positions of its copies are drawn afresh for each sequence, so that no
-    one distance leads from the second copy to the first.
+    single distance leads from the second copy to the first.
 
     Args:
         count: how many.
@@ -76,7 +76,7 @@ def encode(text: str) -> Int64[Tensor, "1 seq"]:
         Token ids, (1, seq).
 
     Raises:
-        ValueError: there is another symbol in it, or their number does not fit.
+        ValueError: the text has another symbol in it, or the number of symbols does not fit.
 
     Example:
         >>> from attention.trained.induction import decode, encode

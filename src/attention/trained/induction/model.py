@@ -1,9 +1,9 @@
-"""Attention alone: one layer falls short of induction, and two do it.
+"""Attention alone: one layer falls short of induction, but two can do it.
 
-Embedding and learned positions, one or two layers of causal multi-head attention, each added to
-what enters it, and a linear read-out. There is no feed-forward layer, no normalisation and no bias,
-so that a logit is a sum over paths through the heads, and the product of two heads' matrices is
-what one hands to the other.
+The model has an embedding and learned positions, one or two layers of causal multi-head attention,
+each added to what enters it, and a linear read-out. There is no feed-forward layer, no
+normalisation and no bias, so that a logit is a sum over paths through the heads, and the product of
+two heads' matrices is what one hands to the other.
 """
 
 from collections.abc import Callable
@@ -61,7 +61,7 @@ class AttentionOnly(nn.Module):
     def forward(
         self, token_ids: Int64[Tensor, "batch seq"]
     ) -> tuple[Float[Tensor, "batch seq vocab_size"], list[Float[Tensor, "batch heads seq seq"]]]:
-        """Predict the token after each.
+        """Predict the token that follows each.
 
         Args:
             token_ids: (batch, seq), at most `LENGTH` tokens.
@@ -79,7 +79,7 @@ class AttentionOnly(nn.Module):
         return self.to_next(x), weights
 
 
-LAYERS = (1, 2)  # of the models that are stored
+LAYERS = (1, 2)  # the numbers of layers of the stored models
 
 
 def file_name(n_layers: int) -> str:

@@ -51,7 +51,7 @@ def load_progress(n_layers: int = 2) -> Progress:
         ValueError: nothing is stored for that many layers.
 
     Source:
-        This book's own; Olsson et al. 2022, Argument 1, follow a loss and head scores so.
+        This book's own; Olsson et al. 2022, Argument 1, follow a loss and head scores in this way.
 
     Example:
         >>> from attention.trained.induction import load_progress
@@ -84,7 +84,7 @@ def train_watched(n_layers: int) -> tuple[AttentionOnly, Progress]:
 
 
 def train_progress(*, dry_run: bool) -> None:
-    """Train the models that are stored once more, print what they reached on the way, store it."""
+    """Train the stored models once more, print what they reached on the way, and store it."""
     for n_layers in LAYERS:
         _, progress = train_watched(n_layers)
         ends = "  ".join(f"{name} {each[-1]:.3f}" for name, each in progress._asdict().items())

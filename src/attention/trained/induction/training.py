@@ -12,8 +12,9 @@ from attention.trained.induction.model import AttentionOnly
 
 BATCH = 128  # sequences of a step
 RECIPE = Recipe(steps=1200, learning_rate=0.01)
-# Which seed is stored, by number of layers. Of two layers all of seeds 0 to 4 are right; this one's
-# first layer has the clearest previous-token head, and no second head that does half of its work.
+# Which seed is stored, by number of layers. With two layers all of seeds 0 to 4 are right; the
+# first layer of the stored one has the clearest previous-token head, and no second head that does
+# half of its work.
 SEEDS = {1: 0, 2: 3}
 
 
@@ -43,7 +44,7 @@ def train(
         seed: draws the first weights and the sequences.
         steps: how many batches of 128 sequences; the recipe's unless given.
         watch: called before each step with its number, from 0, the loss of its batch and the model,
-            which it may read and not change.
+            which it may read but not change.
 
     Example:
         >>> from attention.trained.induction import train

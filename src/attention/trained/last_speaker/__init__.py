@@ -1,11 +1,11 @@
 """Who spoke last? One layer of attention, five ways to tell it the order, tested on longer talks.
 
 A talk is a row of words: names, other words and question marks. After a name that person speaks. At
-a question mark the model says who spoke last: the name that stands nearest before it.
+a question mark the model says who spoke last, which is the nearest name before it.
 
-It learns from talks of 16 words. In a longer talk the answer stands as near as before; only the
-past that must be ignored is longer. So what falls is not memory: it is what a scheme makes of
-positions and distances that training never had.
+It learns from talks of 16 words. In a longer talk the answer is just as near; only the past that
+must be ignored is longer. So if a model fails, the cause is not memory: it is what a scheme makes
+of positions and distances that training never had.
 """
 
 from attention.trained.ablation import without_head

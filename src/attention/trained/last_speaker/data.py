@@ -1,4 +1,4 @@
-"""Talks: rows of names, other words and question marks, and who spoke last at each place."""
+"""Talks: rows of names, other words and question marks, and who spoke last at each position."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from attention.arguments import require_size
 NAMES = ("ann", "ben", "cara", "dan", "eva", "finn", "gus", "hana")
 OTHERS = ("yes", "no", "well", "so", "maybe", "right", "fine", "hm")
 QUESTION = "?"
-WORDS = (*NAMES, *OTHERS, QUESTION)  # a word's token id is its place here
+WORDS = (*NAMES, *OTHERS, QUESTION)  # a word's token id is its index here
 LENGTH = 16  # words of a talk in training
 LENGTHS = (16, 24, 32, 48, 64, 128)  # words of the talks that a model is measured on
 
@@ -22,7 +22,7 @@ class Talks(NamedTuple):
     Attributes:
         token_ids: (batch, seq).
         asked: (batch, seq), True at the question marks.
-        speaker: (batch, seq), who spoke last, as a token id: the nearest name, the place itself
+        speaker: (batch, seq), who spoke last, as a token id: the nearest name, the position itself
             included.
     """
 

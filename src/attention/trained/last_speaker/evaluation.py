@@ -8,7 +8,7 @@ from attention.trained.last_speaker.model import LastSpeaker
 
 @torch.no_grad()
 def accuracy(model: LastSpeaker, talks: Talks) -> float:
-    """The share of the talks of which the last question is answered right.
+    """The share of the talks whose last question is answered right.
 
     Example:
         >>> from attention.trained.last_speaker import accuracy, load, new_talks

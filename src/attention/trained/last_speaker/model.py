@@ -1,7 +1,7 @@
 """Embedded words, one layer of causal attention, a read-out: five ways to tell it the order.
 
 The model is the book's, with causal attention and a linear read-out of the question mark's row.
-What differs is where order comes from (`SCHEMES`): nowhere but the causal mask, from sines and
+What differs is where order comes from (`SCHEMES`): from nothing but the causal mask, from sines and
 cosines or learned vectors added to the words, from rotary queries and keys, or from a bias linear
 in distance.
 """
@@ -74,18 +74,18 @@ class LastSpeaker(nn.Module):
     def forward(
         self, token_ids: Int64[Tensor, "batch seq"], *, last: bool = False
     ) -> tuple[Float[Tensor, "batch query names"], Float[Tensor, "batch heads query seq"]]:
-        """Say at every place, or at the last alone, who spoke last.
+        """Say at every position, or at the last one alone, who spoke last.
 
         Args:
             token_ids: (batch, seq).
-            last: asks at the last place only, which spares the other queries of a long talk.
+            last: asks at the last position only, which spares the other queries of a long talk.
 
         Returns:
             A logit for each name, (batch, query, names), and the weights (batch, heads, query,
             seq); with `last`, of one query.
 
         Raises:
-            ValueError: the scheme is learned, and the talk longer than `LENGTH`.
+            ValueError: the scheme is learned, and the talk is longer than `LENGTH`.
         """
         x = self.embed(token_ids)
         output, weights = self.attention(x[:, -1:] if last else x, x, causal=True)

@@ -24,7 +24,7 @@ def losses(model: LastSpeaker, seed: int) -> Iterator[Tensor]:
 
 
 def train(scheme: str, seed: int, *, steps: int | None = None) -> LastSpeaker:
-    """Train one model: some 5 s on one processor.
+    """Train one model: about 5 s on one processor.
 
     Talks of 16 words are drawn as they are used, and the loss is that of all their question marks.
     The weights are rounded to the half precision in which they are stored.

@@ -1,15 +1,16 @@
 """Recall: which value was written beside this key? One layer, and in it any mechanism of the book.
 
-Pairs of a key and a value are written, one pair a position. Then keys are asked, alone, and the
-model answers each with its value. The mechanisms differ in what they cache of the pairs: all of
-them, the last few, or sums of a fixed size. So they differ in what they can answer, and none is
-wrong: each forgets what it must. `MECHANISMS` names them, `cache_size` says how much each caches.
+Pairs of a key and a value are written, one pair to a position. Then keys are asked on their own,
+and the model answers each with its value. The mechanisms differ in what they cache of the pairs:
+all of them, the last few, or sums of a fixed size. So they differ in what they can answer, and none
+is wrong: each forgets what it must. `MECHANISMS` names them, and `cache_size` says how much each
+caches.
 
-In a second task every key is written twice, with another value, and the later one counts. Attention
-without positions sees a set of pairs: it cannot know which of two came later, and answers half of
-the questions. A state that decays or is corrected can know.
+In a second task every key is written twice, with two different values, and the later value counts.
+Attention without positions sees a set of pairs: it cannot know which of two pairs came later, and
+answers half of the questions right. A state that decays or is corrected can know.
 
-`python -m attention.trained.recall` trains them all: 3 seeds, 2 tasks, about 10 s each.
+`python -m attention.trained.recall` trains them all, with 3 seeds on 2 tasks, in about 10 s each.
 `fair` compares stacks of them, each at its best learning rate.
 """
 

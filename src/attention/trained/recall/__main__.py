@@ -1,10 +1,11 @@
-"""Train the models that recall pairs again, and store what they reach.
+"""Train the models of recall again, and store what they reach.
 
 `python -m attention.trained.recall [MECHANISM …] [--processes 2] [--dry-run]` trains some of them
-or all; `make train` trains all of them among the others.
+or all; `make train` trains all of them along with the other tasks.
 
 `python -m attention.trained.recall --fair [--processes 16] [--to PATH]` makes the fair comparison,
-about two hours of one processor's time; what the file holds already is not trained again.
+which takes about two hours of one processor's time; what the file holds already is not trained
+again.
 """
 
 import argparse

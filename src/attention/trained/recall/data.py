@@ -1,7 +1,7 @@
 """Pairs of a key and a value, and questions after them.
 
 There are two tasks. In the first all keys of a sequence differ. In the second every key is written
-twice, with another value, and the later one counts.
+twice, with two different values, and the later value counts.
 """
 
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from attention.arguments import require_size
 N_KEYS, N_VALUES = 64, 16
 LENGTHS = (4, 8, 16, 32, 64)  # pairs of the sequences that a model is measured on
 SHORTEST, LONGEST = 4, 64  # pairs of a sequence in training
-QUESTIONS = 8  # of a sequence in training; where it is measured, one
+QUESTIONS = 8  # of a sequence in training; when a model is measured, one
 MOST = LONGEST + QUESTIONS  # positions of the longest sequence
 TASKS = {"once": False, "rewritten": True}  # how the table's file names them
 
@@ -49,7 +49,7 @@ def draw_pairs(
     Args:
         count: how many sequences.
         n_pairs: how many pairs each has, at most as many as there are keys, 64.
-        n_questions: how many keys are asked after them, each drawn from the pairs by itself.
+        n_questions: how many keys are asked after them, each drawn from the pairs independently.
         generator: where the random numbers come from.
         rewritten: whether each key comes twice, in any order, and never with the same value. With
             an odd number of pairs one key comes once.
@@ -89,7 +89,7 @@ def draw_pairs(
         other = (values[:, :again] + change) % N_VALUES
         values = torch.cat((values[:, : n_pairs - again], other), dim=1).gather(1, order)
     asked = keys.gather(1, torch.randint(n_pairs, (count, n_questions), generator=generator))
-    # The largest of the places where the key stands is its last.
+    # The largest of the positions where the key is written is its last one.
     place = torch.arange(1, n_pairs + 1) * (asked[..., None] == keys[:, None])
     return Pairs(keys, values, asked, values.gather(1, place.argmax(-1)))
 
@@ -97,7 +97,7 @@ def draw_pairs(
 def new_pairs(n_pairs: int, count: int = 2000, *, rewritten: bool = False) -> Pairs:
     """Draw new sequences with one question each to measure on, the same at every call.
 
-    One question, so that nothing stands between it and the pairs.
+    There is only one question, so that nothing comes between it and the pairs.
 
     Example:
         >>> from attention.trained.recall import new_pairs

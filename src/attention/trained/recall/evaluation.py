@@ -41,10 +41,10 @@ def accuracy_by_pairs(model: RecallModel, *, rewritten: bool = False) -> dict[in
 
 
 def accuracy_by_place(model: RecallModel, count: int = 100) -> Float[Tensor, " places"]:
-    """The accuracy on the pair at each place of 64: what a model forgets.
+    """The accuracy on the pair at each of 64 positions: what a model forgets.
 
-    Every key is asked, in a sequence of its own. Where all answers depend on age alone, place 0 is
-    the oldest.
+    Every key is asked, in a sequence of its own. Where all answers depend on age alone, position 0
+    is the oldest.
 
     Args:
         model: as trained on keys that are all different.

@@ -1,23 +1,23 @@
-"""The fair comparison: every mechanism at its best learning rate, in stacks that are else alike.
+"""The fair comparison: every mechanism at its best learning rate, in stacks otherwise alike.
 
 The criterion was written before the run. **The delta rule recalls more of 64 pairs than the sums
 ("sum" and "linear"): the mean of five seeds is larger, by more than the seeds spread (the larger of
-the two standard deviations).** It is judged in each setting by itself.
+the two standard deviations).** It is judged in each setting separately.
 
 What is trained: two layers of each mechanism with a pair as one token, as in the other table of
 recall; the same with key and value as two tokens, the form in which the task was published, where a
 short convolution in every layer can join them; the same with a pair as one token, where every key
 is written twice; and four layers half as wide, of which none, one, two or all attend with softmax
-and the others are the gated delta rule.
+and the others use the gated delta rule.
 
-Each is trained at three learning rates with two seeds, at a fourth where the best of the three is
-at their end, and measured on sequences of a draw of their own. At the rate that did best there, on
-average over seeds and numbers of pairs, five other seeds are trained, and measured on the sequences
-of `new_pairs`. No model and no sequence has a part in both.
+Each is trained at three learning rates with two seeds, and at a fourth rate where the best of the
+three is at either end. These models are measured on sequences of a draw of their own. At the rate
+that did best there, on average over seeds and numbers of pairs, five other seeds are trained, and
+measured on the sequences of `new_pairs`. No model and no sequence has a part in both steps.
 
-`python -m attention.trained.recall --fair --processes 16` trains them all, about two hours of one
-processor's time. What is measured is written after every model, so that a run that was cut
-short goes on where it stopped.
+`python -m attention.trained.recall --fair --processes 16` trains them all, in about two hours of
+one processor's time. What is measured is written after every model, so that a run that was cut
+short continues where it stopped.
 """
 
 import json
@@ -41,7 +41,7 @@ from attention.trained.recall.training import losses
 
 STORED = Path(__file__).parent / "weights" / "fair.json"
 RATES = (0.001, 0.003, 0.01, 0.03, 0.1)
-FIRST_RATES = RATES[1:4]  # the outer ones only where the best of these three is at their end
+FIRST_RATES = RATES[1:4]  # the outer ones only where the best of these is at an end
 SEARCH_SEEDS, SEEDS = (100, 101), (0, 1, 2, 3, 4)
 STEPS, LARGEST_GRADIENT = 800, 1.0
 BATCH, QUESTIONS = 32, 16  # half as many sequences as `train` has, twice as many questions
@@ -87,8 +87,8 @@ class Run(NamedTuple):
 
     Attributes:
         setting: what it is.
-        rate: the learning rate's largest.
-        seed: one of `SEARCH_SEEDS`, or of `SEEDS` where the rate had been chosen.
+        rate: the largest value of the learning rate.
+        seed: one of `SEARCH_SEEDS`, or one of `SEEDS` once the rate had been chosen.
         accuracy: the share of right answers for each of `LENGTHS`.
     """
 
@@ -99,7 +99,7 @@ class Run(NamedTuple):
 
 
 def search_pairs(n_pairs: int, *, rewritten: bool = False) -> Pairs:
-    """The sequences that a rate is chosen by: another draw than `new_pairs`."""
+    """The sequences that a rate is chosen by: a different draw from that of `new_pairs`."""
     generator = torch.Generator().manual_seed(2 * 10**6 + n_pairs)
     return draw_pairs(SEARCH_COUNT, n_pairs, 1, generator, rewritten=rewritten)
 
@@ -147,15 +147,15 @@ def shares_by_seed(runs: list[Run], setting: Setting) -> dict[int, list[float]]:
 def jobs_left(runs: list[Run]) -> list[Job]:
     """What is still to be trained, as far as it is known, in the order in which to train it.
 
-    Group by group, and in a group the five seeds of a setting as soon as its rate is chosen, then
-    the search, the stacks that take longest first.
+    The order goes group by group. In a group the five seeds of a setting come as soon as its rate
+    is chosen, and then the search; in both, the stacks that take longest come first.
     """
     done = {run[:3] for run in runs}
     left = []
     for group, settings in enumerate(GROUPS.values()):
         for setting in settings:
             search = missing(setting, FIRST_RATES, SEARCH_SEEDS, done)
-            if not search:  # the best of three at an end: one rate beyond
+            if not search:  # where the best of three is at an end, one rate beyond
                 low, _, high = FIRST_RATES
                 beyond = {low: RATES[:1], high: RATES[-1:]}.get(best_rate(runs, setting), ())
                 search = missing(setting, beyond, SEARCH_SEEDS, done)
@@ -173,7 +173,7 @@ def missing(
 
 
 def milliseconds(setting: Setting) -> float:
-    """What a step takes, roughly, in milliseconds."""
+    """Roughly how long a step takes, in milliseconds."""
     each = {"softmax": 4, "linear": 8, "sum": 6, "gated decay": 10, "delta rule": 12}
     tokens = 1.7 if setting.apart else 1.0
     return tokens * sum(each.get(name, 17) for name in setting.layers)
@@ -207,10 +207,10 @@ def compare(path: Path, *, processes: int = 1, steps: int = STEPS) -> None:
 
 
 def write_runs(path: Path, runs: list[Run], steps: int) -> None:
-    """Write runs as JSON, one a line; the file is whole at any time.
+    """Write runs as JSON, one on each line; the file is complete at any time.
 
-    A setting's defaults are left out, and shares are in the order of `LENGTHS`. It names every
-    version of torch that wrote to it.
+    A setting's defaults are left out, and shares are in the order of `LENGTHS`. The file names
+    every version of torch that wrote to it.
     """
     compact = partial(json.dumps, separators=(",", ":"))
     default = Setting._field_defaults

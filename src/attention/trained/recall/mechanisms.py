@@ -40,13 +40,13 @@ HASHED = {"n_buckets": 8, "n_rounds": 1, "chunk_length": 8}
 
 
 def multi_head(function: Callable[..., Tensor], d_model: int = D_MODEL) -> MultiHeadAttention:
-    """`MultiHeadAttention` in which a function attends that hides the future by itself."""
+    """`MultiHeadAttention` that attends with a function which hides the future by itself."""
     attend = Mechanism(function, hides_future=True)
     return MultiHeadAttention(d_model, N_HEADS, bias=False, attend=attend)
 
 
 def decaying(*alphas: float) -> MultiHeadAttention:
-    """Linear attention in which each head's state keeps the part α at every token."""
+    """Linear attention in which each head's state keeps the share α of itself at every token."""
     alpha = torch.tensor(alphas)[None, :, None]
 
     def decay(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
@@ -87,7 +87,7 @@ def random_features() -> MultiHeadAttention:
 
 
 def keys_for_values() -> MultiHeadAttention:
-    """One projection for keys and values: what is summed are the keys."""
+    """One projection for keys and values, so that the keys are what is summed."""
 
     def one_row(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
         return fused_attention(query, key, key, mask, causal=True)
@@ -105,7 +105,7 @@ class Contender(NamedTuple):
 
 
 def drawn_last(make: Callable[[int], nn.Module], d_model: int = D_MODEL) -> MultiHeadAttention:
-    """`MultiHeadAttention` and what attends in it, made of d_key.
+    """`MultiHeadAttention` with an `attend` that is made from d_key.
 
     A seed draws the projections first, as it did for the stored table.
     """
@@ -148,7 +148,8 @@ def in_entries(block: int, d_model: int = D_MODEL, window: int = 8) -> Contender
     )
 
 
-# What costs fewer parameters than four square matrices is made wider, and what costs more narrower.
+# A mechanism that costs fewer parameters than four square matrices is made wider, and one that
+# costs more is made narrower.
 MECHANISMS = {
     "softmax": Contender(
         lambda: RecallModel(multi_head(partial(fused_attention, causal=True))),
@@ -193,7 +194,8 @@ MECHANISMS = {
         lambda: RecallModel(random_features()),
         lambda n: linear.random_features(n, D_MODEL, N_HEADS, 64).cache,
     ),
-    # Not causal, so that no model that writes could have it. Here it reads no answer from ahead.
+    # Linformer is not causal, so no model that writes could have it. Here it reads no answer from
+    # ahead.
     "Linformer, 16 mixtures": Contender(
         lambda: RecallModel(drawn_last(lambda _: Linformer(max_length=MOST, proj_len=16), 24)),
         lambda n: linear.linformer(n, 24, N_HEADS, 16, max_length=MOST).cache,

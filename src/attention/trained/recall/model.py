@@ -1,8 +1,8 @@
 """One layer of attention, and in it any mechanism of the book.
 
-The model has nothing else: embedded keys and values, one layer whose output is added to what enters
-it, a linear read-out. There is no bias, no normalisation, and no position but where a mechanism's
-name says so. A key finds its pair by what it is, not by where it stands.
+Besides that layer, whose output is added to what enters it, the model has only embedded keys and
+values and a linear read-out. There is no bias, no normalisation, and no position except where a
+mechanism's name says so. A key finds its pair by what it is, not by where it is.
 """
 
 import torch
@@ -23,7 +23,7 @@ class RecallModel(nn.Module):
         attention: a layer with a `d_model` that is called as `MultiHeadAttention` is.
         causal: whether the layer is asked to hide the future. Nothing would leak here, since
             questions hold no values; but a model that writes has no future to look at.
-        positions: whether learned vectors are added to the rows, which say where a pair stands.
+        positions: whether learned vectors, which say where a pair is, are added to the rows.
 
     Example:
         >>> from functools import partial

@@ -1,9 +1,9 @@
 """Stacks of layers for the fair comparison: all alike but for what is done to the state.
 
-A layer is pre-normalised and added to its input. In it attends softmax, linear attention, or a
-state under one of four rules; the four share SiLU, queries and keys of length 1, and the width of a
-head. So what differs between them is what the state does before the next token is written: nothing,
-fade, correct what stands under the key, or both.
+A layer is pre-normalised and added to its input. It attends with softmax, with linear attention, or
+through a state under one of four rules; the four share SiLU, queries and keys of length 1, and the
+width of a head. So what differs between them is what the state does before the next token is
+written: it does nothing, it fades, it corrects what is stored under the key, or it does both.
 """
 
 import math
@@ -23,7 +23,7 @@ from attention.linear.linear_transformer import linear_attention
 from attention.trained.recall.mechanisms import D_MODEL, N_HEADS, multi_head
 from attention.trained.recall.model import RecallModel
 
-RULES = {  # whether a token corrects what stands under its key, and whether the state fades
+RULES = {  # whether a token corrects what is stored under its key, and whether the state fades
     "sum": (False, False),
     "gated decay": (False, True),
     "delta rule": (True, False),
@@ -65,7 +65,7 @@ class StateAttention(nn.Module):
 
 
 class ShortConvolution(nn.Module):
-    """Each number of a row becomes a learned sum of it in this row and the three rows before.
+    """Each number of a row becomes a learned sum of its values in this row and the three before.
 
     At the start it changes nothing.
     """
@@ -81,7 +81,7 @@ class ShortConvolution(nn.Module):
 
 
 class Stack(nn.Module):
-    """Layers one above the other: x + attention(convolution(norm(x))), each on what is below.
+    """Layers in a stack: x + attention(convolution(norm(x))), each applied to what is below.
 
     Args:
         layers: what attends in each, from the lowest; some of `LAYERS`.
@@ -141,7 +141,7 @@ class TokensApart(RecallModel):
 def numbers_kept(
     layers: Sequence[str], n_tokens: int, *, d_model: int = D_MODEL, convolution: bool = False
 ) -> int:
-    """How many numbers a stack keeps of n_tokens, those of its convolutions with them.
+    """How many numbers a stack keeps of n_tokens, including those of its convolutions.
 
     Source:
         `attention.cost`, as `cache_size` of one layer.

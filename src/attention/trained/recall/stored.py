@@ -1,8 +1,8 @@
 """The trained weights that the book shows, and what every mechanism reached.
 
-The weights are those of softmax and of linear attention. Of all mechanisms a table holds what three
-models measured, by task: the accuracy by the number of pairs as metadata, and the accuracy by place
-as tensors.
+The weights are those of softmax and of linear attention. For every mechanism a table holds what was
+measured of three models, by task: the accuracy by the number of pairs as metadata, and the accuracy
+by position as tensors.
 """
 
 from pathlib import Path
@@ -79,7 +79,7 @@ def measured_places(mechanism: str) -> Float[Tensor, " places"]:
         mechanism: one of `MECHANISMS`.
 
     Returns:
-        The shares, (64,), place 0 written first.
+        The shares, (64,), where position 0 was written first.
 
     Raises:
         ValueError: there is no such mechanism.

@@ -1,4 +1,4 @@
-"""Train every mechanism on both tasks, and store in one table what the models come to."""
+"""Train every mechanism on both tasks, and store in one table what the models reach."""
 
 import multiprocessing
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ SEEDS = range(3)
 
 
 class Trained(NamedTuple):
-    """What one training reaches; the places where all keys differ."""
+    """What one training run reaches; `places` only where all keys differ."""
 
     by_pairs: dict[int, float]
     places: Tensor | None

@@ -34,10 +34,10 @@ def losses(
 def train(
     mechanism: str, seed: int, *, steps: int | None = None, rewritten: bool = False
 ) -> RecallModel:
-    """Train one model: some 4 s on one processor with softmax, 15 s with the gated delta rule.
+    """Train one model: about 4 s on one processor with softmax, 15 s with the gated delta rule.
 
-    Sequences are drawn as they are used, all of a batch with one number of pairs from 4 to 64. The
-    weights are rounded to half precision, in which one of them is stored.
+    Sequences are drawn as they are used, all of a batch with the same number of pairs, from 4 to
+    64. The weights are rounded to half precision, in which one of them is stored.
 
     Args:
         mechanism: one of `MECHANISMS`.

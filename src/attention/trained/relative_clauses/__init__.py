@@ -1,8 +1,8 @@
-"""Relative clauses: who did what to whom at each verb of a sentence that has others inside it.
+"""Relative clauses: who did what to whom at each verb of a sentence that has clauses inside it.
 
-"The dog that the cat chased saw the bird": who chased is the cat and whom the dog, who saw is the
-dog and whom the bird. The noun nearest to "saw" is the cat; that it belongs to the clause has to be
-found out before the verb can pass over it.
+In "The dog that the cat chased saw the bird", the answers at "chased" are the cat for who and the
+dog for whom; at "saw" they are the dog and the bird. The noun nearest before "saw" is the cat; the
+model has to find out that it belongs to the clause before the verb can pass over it.
 """
 
 from attention.trained.ablation import without_head

@@ -1,6 +1,6 @@
 """Sentences with relative clauses, drawn from a small grammar, and the answers at each verb.
 
-The words are those of `attention.trained.who_and_whom`, and "that". A sentence is active or
+The words are those of `attention.trained.who_and_whom`, with "that" added. A sentence is active or
 passive, and each of its two nouns has a clause of one of three kinds, or none:
 
     subject   the dog that chased the cat          the noun acts in the clause
@@ -23,17 +23,17 @@ VOCABULARY = Vocabulary([[*NOUNS, *ADJECTIVES, *VERBS, *PARTICIPLES, *SMALL]])
 CLAUSES = ("subject", "passive", "object")
 MAIN = "main"
 LONGEST = 24  # tokens; the longest that is drawn has 23
-NO_VERB = -100  # stands for the answer where no verb is; torch's cross entropy leaves it out
+NO_VERB = -100  # the answer where there is no verb; torch's cross entropy leaves it out
 
 
 class Verb(NamedTuple):
-    """A verb, and where the answers to its two questions stand.
+    """A verb, and the positions of the answers to its two questions.
 
     Attributes:
-        place: the place of the verb among the words of its sentence.
-        who: the place of the noun that acts.
-        whom: the place of the noun that it is done to.
-        kind: "main", or which of `CLAUSES` the verb stands in.
+        place: the position of the verb among the words of its sentence.
+        who: the position of the noun that acts.
+        whom: the position of the noun that is acted on.
+        kind: "main", or the one of `CLAUSES` that the verb is in.
     """
 
     place: int
@@ -60,7 +60,7 @@ class ClauseBatch(NamedTuple):
     Attributes:
         token_ids: (batch, seq), padded.
         who: (batch, seq), at each verb the id of the word that acts; `NO_VERB` elsewhere.
-        whom: (batch, seq), at each verb the id of the word that it is done to.
+        whom: (batch, seq), at each verb the id of the word that is acted on.
     """
 
     token_ids: Int64[Tensor, "batch seq"]
@@ -95,7 +95,7 @@ def draw_clauses(rng: random.Random) -> Clauses:
 
 
 def add_noun(rng: random.Random, tokens: list[str]) -> int:
-    """Draw a noun with its article, write them behind the tokens and return the noun's place."""
+    """Draw a noun with its article, append them to the tokens and return the noun's position."""
     words = [rng.choice(ADJECTIVES)] if rng.random() < 0.4 else []
     words.append(rng.choice((*NOUNS, Vocabulary.unk)))
     tokens.extend([rng.choice(("the", "an" if words[0][0] in "aeiou" else "a")), *words])
@@ -150,13 +150,13 @@ def encode_clauses(sentences: list[Clauses]) -> ClauseBatch:
 def answer_keys(
     sentences: list[Clauses],
 ) -> tuple[Bool[Tensor, "batch seq seq"], Bool[Tensor, "batch seq seq"]]:
-    """Where the answers stand, as `aligned_score` wants its keys: of who, and of whom.
+    """Where the answers are, in the form that `aligned_score` takes: those of who, and of whom.
 
     Args:
         sentences: as `draw_clauses` returns them.
 
     Returns:
-        Two of (batch, query, key), True where the query is a verb and the key its answer.
+        Two tensors (batch, query, key), True where the query is a verb and the key is its answer.
 
     Example:
         >>> from attention.trained.relative_clauses import Clauses, Verb, answer_keys

@@ -1,4 +1,4 @@
-"""How often a model is right, by the kind of clause that a verb stands in."""
+"""How often a model is right, by the kind of clause that a verb is in."""
 
 import torch
 
@@ -14,7 +14,7 @@ from attention.trained.relative_clauses.model import RelativeClauses
 
 @torch.no_grad()
 def accuracy_by_kind(model: RelativeClauses, sentences: list[Clauses]) -> dict[str, float]:
-    """The share of verbs of which both answers are right, for each kind of verb and for "all".
+    """The share of verbs at which both answers are right, for each kind of verb and for "all".
 
     Args:
         model: what answers.
@@ -40,7 +40,7 @@ def accuracy_by_kind(model: RelativeClauses, sentences: list[Clauses]) -> dict[s
 
 
 def accuracy(model: RelativeClauses, sentences: list[Clauses]) -> float:
-    """The share of verbs, of all kinds, of which both answers are right.
+    """The share of verbs, of all kinds, at which both answers are right.
 
     Args:
         model: what answers.

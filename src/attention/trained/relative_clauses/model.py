@@ -1,9 +1,9 @@
 """An encoder of one layer or of two, in pre-norm order, which answers who and whom at each verb.
 
-Two linear read-outs take the row of each token. In one layer a verb looks at words and their places
-alone; in the second of two it looks at what the words have found out about each other. The
-feed-forward layer of the one is wider, so that both models have about as many parameters: 23,362
-and 23,326.
+Two linear read-outs take the row of each token. In a single layer a verb looks at words and their
+positions alone; in the second of two layers it looks at what the words have found out about each
+other. The feed-forward layer of the one-layer model is wider, so that both models have about the
+same number of parameters: 23,362 and 23,326.
 """
 
 from collections.abc import Callable

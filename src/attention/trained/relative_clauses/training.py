@@ -16,7 +16,7 @@ RECIPE = Recipe(steps=2500, learning_rate=0.01)
 
 
 def losses(model: RelativeClauses, seed: int) -> Iterator[Tensor]:
-    """Draw batch after batch, and yield the model's loss at the verbs: who's and whom's, added."""
+    """Draw batch after batch, and yield the model's loss at the verbs, summed for who and whom."""
     rng = random.Random(seed)
     while True:
         batch = encode_clauses([draw_clauses(rng) for _ in range(BATCH)])

@@ -1,8 +1,8 @@
 """Who did what to whom: the book's model, which Part I computes with.
 
-At each of its verbs, a sentence says who acts and whom it is done to. Three things lie beside what
-every task has: `variants`, models with one thing changed, `checkpoints`, the model on its way, and
-`divisors`, what dividing the scores does to one with larger heads.
+At each of its verbs, a sentence says who acts and who is acted on. Besides what every task has,
+there are three modules: `variants` has models with one thing changed, `checkpoints` has the model
+on its way, and `divisors` shows what dividing the scores does to a model with larger heads.
 """
 
 from attention.trained.ablation import without_head

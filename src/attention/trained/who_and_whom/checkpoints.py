@@ -41,7 +41,7 @@ def load_checkpoint(seed: int, step: int) -> Checkpoint:
 
     Returns:
         The model in evaluation mode, its weights rounded to half precision, and what was measured
-        of it so.
+        of it in this form.
 
     Raises:
         ValueError: nothing is stored for this seed and step.
@@ -71,7 +71,8 @@ def load_losses(seed: int) -> Float[Tensor, " points"]:
         seed: one of `SEEDS`.
 
     Returns:
-        (points,), eighty numbers in nats, of the cross-entropies of who and of whom, added.
+        (points,), eighty numbers in nats, for the cross-entropies of who and of whom, added
+        together.
 
     Raises:
         ValueError: nothing is stored for this seed.
@@ -87,7 +88,7 @@ def load_losses(seed: int) -> Float[Tensor, " points"]:
 
 
 def train_checkpoints(*, dry_run: bool) -> None:
-    """Train the model with each seed, print how right it was at `STEPS`, and store it so."""
+    """Train the model with each seed, and at each of `STEPS` print its accuracy and store it."""
     for seed in SEEDS:
         weights, right, heads = train_watched(seed)
         shares = " ".join(f"{both:.3f}" for _, _, both in right)

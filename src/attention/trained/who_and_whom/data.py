@@ -1,12 +1,12 @@
 """Sentences about who did what to whom, drawn from a small grammar, with their answers.
 
-In a clause somebody acts, and mostly it is done to somebody or something: "the cat saw the other
-cat". In the passive the two change places: "the ball was chased by a dog". A place that plays no
-part may stand beside a noun: "the dog near the house". Six sentences in ten have two clauses,
-joined by "and": "the cat saw the dog and the dog chased the other cat". Each verb asks for its own
-who and whom, among the same words. Order and a few small words decide who and whom; what a noun
-means does not, and balls chase dogs as often as dogs chase balls. One noun in 33 is a word that the
-model does not know.
+In a clause somebody acts, mostly on somebody or something: "the cat saw the other cat". In the
+passive the two change places: "the ball was chased by a dog". A noun may be followed by a place
+that plays no part: "the dog near the house". Six sentences in ten have two clauses, joined by
+"and": "the cat saw the dog and the dog chased the other cat". Each verb asks for its own who and
+whom, among the same words. Order and a few small words decide who and whom; what a noun means does
+not, and balls chase dogs as often as dogs chase balls. One noun in 33 is a word that the model does
+not know.
 """
 
 import random
@@ -28,21 +28,21 @@ NOUNS = (
 PLURALS = ("birds", "children", "dogs")
 ADJECTIVES = ("red", "other", "small", "old", "young", "big", "white", "black")
 PLACES = ("house", "river", "tree", "hill")
-# Verbs with the participles of their passives. In three of them, the two are one word.
+# Verbs with the participles of their passives. In three of them, the two are the same word.
 VERBS = {
     "chased": "chased", "followed": "followed", "found": "found",
     "saw": "seen", "took": "taken", "drew": "drawn", "knew": "known", "bit": "bitten",
     "hid": "hidden",
 }  # fmt: skip
 PARTICIPLES = tuple(participle for verb, participle in VERBS.items() if participle != verb)
-ALONE = ("sing", "sleep", "run")  # verbs with nobody whom it is done to
+ALONE = ("sing", "sleep", "run")  # verbs that act on nobody
 ALL_VERBS = (*VERBS, *PARTICIPLES, *ALONE)
 TIMES = ("dawn", "night", "noon")
 NOBODY = "nobody"
 AND = "and"  # between two clauses
 SMALL = ("the", "a", "an", "was", "by", "near", "at", ".", AND)
 
-# One for all models: an id is the same word everywhere.
+# All models share one vocabulary, so an id is the same word everywhere.
 WORDS = (*NOUNS, *PLURALS, *ADJECTIVES, *PLACES, *VERBS, *PARTICIPLES, *ALONE, *TIMES, *SMALL)
 VOCABULARY = Vocabulary([[*WORDS, NOBODY]])
 LONGEST = 34  # tokens; the longest that is drawn has 32
@@ -50,12 +50,12 @@ TWO_VERBS = 0.6  # the share of sentences with two clauses
 
 
 class Verb(NamedTuple):
-    """A verb, and where the answers to its two questions stand.
+    """A verb, and the positions of the answers to its two questions.
 
     Attributes:
-        place: the place of the verb among the words of its sentence.
-        who: the place of the noun that acts.
-        whom: the place of the noun that it is done to; None where there is none.
+        place: the position of the verb among the words of its sentence.
+        who: the position of the noun that acts.
+        whom: the position of the noun that is acted on; None where there is none.
 
     Example:
         >>> from attention.trained.who_and_whom import Verb
@@ -89,13 +89,13 @@ class Sentence(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Sentences as numbers: a row for each verb, so that one with two verbs stands in two rows.
+    """Sentences as numbers: a row for each verb, so that a sentence with two verbs has two rows.
 
     Attributes:
         token_ids: (batch, seq), padded.
-        verb: (batch,), the place of the verb that asks.
+        verb: (batch,), the position of the verb that asks.
         who: (batch,), the id of the word that acts.
-        whom: (batch,), the id of the word that it is done to.
+        whom: (batch,), the id of the word that is acted on.
     """
 
     token_ids: Int64[Tensor, "batch seq"]
@@ -122,7 +122,7 @@ def draw_clause(rng: random.Random, *, passive: bool, places: bool) -> Sentence:
 
 
 def draw_noun_phrase(rng: random.Random, *, places: bool) -> tuple[list[str], int]:
-    """Draw a noun and what stands around it; the number is the noun's place in these words."""
+    """Draw a noun and the words around it; the number is the noun's position among these words."""
     adjective = [rng.choice(ADJECTIVES)] if rng.random() < 0.4 else []
     words = [*adjective, rng.choice((*NOUNS, Vocabulary.unk))]
     words = [rng.choice(("the", "an" if words[0][0] in "aeiou" else "a")), *words]
@@ -214,7 +214,7 @@ def encode(sentences: list[Sentence], vocabulary: Vocabulary = VOCABULARY) -> Ba
 
 
 def find_verbs(tokens: list[str], verbs: Sequence[str] = ALL_VERBS) -> list[int]:
-    """Find the places of the verbs among the words of a sentence.
+    """Find the positions of the verbs among the words of a sentence.
 
     Args:
         tokens: the words, seq of them.
@@ -253,8 +253,8 @@ def new_sentences(
 ) -> list[Sentence]:
     """Draw new sentences of the grammar that this width learns, the same at every call.
 
-    The grammar is small: of the 1,648 with one verb at d_model 8, training from seed 4 drew 397 as
-    well; of the 2,352 with two verbs it drew 9.
+    The grammar is small: of the 1,648 sentences with one verb at d_model 8, training from seed 4
+    drew 397 as well; of the 2,352 with two verbs it drew 9.
 
     Args:
         d_model: the width of a word's vector, one of `GRAMMARS`.

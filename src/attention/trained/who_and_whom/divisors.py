@@ -1,8 +1,8 @@
-"""What the divisor of the scores does to a model that learns, at d_key 64.
+"""What the divisor of the scores does to a model in training, at d_key 64.
 
 A head of the book's model has four numbers, so its divisor is 2. Here a head has 64, as in Vaswani
-et al. 2017, so that undivided scores are eight times as far apart. Each run is trained with
-several seeds, and measured on its way at the verbs of 500 new sentences with two.
+et al. 2017, so that undivided scores are eight times as far apart. Each run is trained with several
+seeds, and measured on its way at the verbs of 500 new sentences that have two verbs.
 """
 
 import math
@@ -32,9 +32,10 @@ class Run(NamedTuple):
     """How a model of this size is trained.
 
     Attributes:
-        divisor: what its scores are divided by: 8 is √d_key, 1 is nothing, 64 is d_key.
+        divisor: what its scores are divided by: 8 is √d_key, 1 means no division, and 64 is d_key.
         unit_scores: whether the components of its first queries and keys have a variance near 1, so
-            that that of the scores is near d_key; else W_q and W_k begin as torch draws them.
+            that the variance of the scores is near d_key; otherwise W_q and W_k begin as torch
+            draws them.
         recipe: how it learns.
 
     Example:
@@ -65,7 +66,7 @@ class Course(NamedTuple):
 
     Attributes:
         steps: (measured,), after how many batches of 64 sentences.
-        right: (seeds, measured), the share of verbs of which both answers are right.
+        right: (seeds, measured), the share of verbs at which both answers are right.
         largest: (seeds, measured), the mean of the largest weight that a verb gives in a head.
 
     Example:
@@ -114,7 +115,8 @@ def begin(run: Run, seed: int) -> WhoAndWhom:
             for layer in (model.attention.w_q, model.attention.w_k):
                 nn.init.normal_(layer.weight, std=1 / math.sqrt(D_MODEL))
                 nn.init.zeros_(layer.bias)
-        # The model divides by √d_key. A query that is longer has scores that are as much larger.
+        # The model divides by √d_key. Lengthening a query by a factor enlarges its scores by the
+        # same factor.
         longer = math.sqrt(model.attention.d_key) / run.divisor
         model.attention.w_q.register_forward_hook(lambda module, inputs, out: out * longer)
         return model
@@ -123,7 +125,7 @@ def begin(run: Run, seed: int) -> WhoAndWhom:
 
 
 def train_run(run: Run, seed: int) -> tuple[list[float], list[float]]:
-    """Train a model, and measure it on the way: the shares that are right, the largest weights."""
+    """Train a model, and measure on the way the shares that are right and the largest weights."""
     batch = encode([each for each in new_sentences() if len(each.verbs) == 2][:500])
     right, largest = [], []
 
@@ -145,7 +147,7 @@ def train_run(run: Run, seed: int) -> tuple[list[float], list[float]]:
 
 
 def train_divisors(*, dry_run: bool) -> None:
-    """Train every run with each seed, print how right it was on its way, and store that."""
+    """Train each run with each seed, print its accuracy on the way, and store what was measured."""
     measured: dict[str, list] = {"right": [], "largest": []}
     for name, run in RUNS.items():
         of_seeds = [train_run(run, seed) for seed in SEEDS]

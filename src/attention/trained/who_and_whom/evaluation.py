@@ -14,14 +14,15 @@ from attention.trained.who_and_whom.model import WhoAndWhom
 
 
 class Accuracy(NamedTuple):
-    """Shares of verbs: of which `who` is answered right, of which `whom`, of which both."""
+    """Shares of verbs at which `who` is right, at which `whom` is, and at which both are right."""
 
     who: float
     whom: float
     both: float
 
 
-# What stands in for attention: X (batch, seq, d_model) and the padding mask in, the output out.
+# What replaces attention: it takes X (batch, seq, d_model) and the padding mask, and returns the
+# output.
 Attend = Callable[[Tensor, Tensor], Tensor]
 
 
@@ -53,7 +54,7 @@ def accuracy(model: WhoAndWhom, batch: Batch, attend: Attend | None = None) -> A
 
 
 class Head(NamedTuple):
-    """Of the weight that the verb gives in this head: the mean share on either answer."""
+    """The mean share that either answer gets of the weight that the verb gives in this head."""
 
     who: float
     whom: float
@@ -75,9 +76,9 @@ def roles(model: WhoAndWhom, sentences: list[Sentence]) -> list[Head]:
 
 @torch.no_grad()
 def with_one_query(model: WhoAndWhom, batch: Batch) -> WhoAndWhom:
-    """Copy a model that gives every word one and the same query, the mean of those of the verbs.
+    """Copy a model so that it gives every word the same query, the mean of the verbs' queries.
 
-    What it still answers right it owes to keys and values alone.
+    What the copy still answers right, it owes to keys and values alone.
 
     Args:
         model: it is left as it is.
@@ -125,11 +126,11 @@ def measure(model: WhoAndWhom) -> dict[str, Any]:
 
 
 def choose(name: str, models: Sequence[WhoAndWhom]) -> int:
-    """Of those within half a percent of the best, the one whose heads have the clearest roles.
+    """Of the models within half a percent of the best, the one whose heads have the clearest roles.
 
-    Clear is a head's weight on the answer that it looks at more. One whose head 0 looks for who
-    goes before others, so that a head's number means the same in every chapter. Of a variant the
-    first is taken.
+    The clearness of a head's role is its weight on the answer that it looks at more. A model whose
+    head 0 looks for who goes before the others, so that a head's number means the same in every
+    chapter. Of a variant the first model is taken.
     """
     if "-" in name:
         return 0

@@ -1,8 +1,8 @@
-"""The book's model: at each of its verbs, a sentence says who acts and whom it is done to.
+"""The book's model: at each of its verbs, a sentence says who acts and who is acted on.
 
-Token embedding, sinusoidal positions, one multi-head attention, and two linear read-outs of the
-verb's row. There is no residual connection, no normalisation and no feed-forward layer: what the
-verb's row says about the other words can have come through attention alone.
+The model has a token embedding, sinusoidal positions, one multi-head attention, and two linear
+read-outs of the verb's row. There is no residual connection, no normalisation and no feed-forward
+layer, so what the verb's row says about the other words can only have come through attention.
 """
 
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from attention.text import Vocabulary
 from attention.trained.who_and_whom.data import LONGEST, VOCABULARY
 
 HEADS = {8: (1, 2, 4, 8), 12: (1, 2, 3, 4), 16: (1, 2, 4, 8)}  # by d_model
-# The (d_model, n_heads) of which weights are stored.
+# The pairs (d_model, n_heads) for which weights are stored.
 SIZES = [(d_model, n_heads) for d_model, counts in HEADS.items() for n_heads in counts]
 
 
@@ -31,7 +31,7 @@ class Answer(NamedTuple):
 
 
 class WhoAndWhom(nn.Module):
-    """Answer who and whom at one verb of each sentence; one with two verbs stands in two rows.
+    """Answer who and whom at one verb of each sentence; a sentence with two verbs has two rows.
 
     Modules by name: `embedding`, `positional_encoding`, `attention`, and the read-outs `to_who` and
     `to_whom`, each an nn.Linear(d_model, vocab_size).
@@ -66,7 +66,7 @@ class WhoAndWhom(nn.Module):
         return [self.attention]
 
     def embed(self, token_ids: Int64[Tensor, "batch seq"]) -> Float[Tensor, "batch seq d_model"]:
-        """Make X: the words, and their positions added.
+        """Make X: the words, with their positions added.
 
         Args:
             token_ids: (batch, seq), at most `LONGEST` tokens, padded.
@@ -80,7 +80,7 @@ class WhoAndWhom(nn.Module):
 
         Args:
             output: (batch, seq, d_model), what attention returns.
-            verb: (batch,), the place of each sentence's verb.
+            verb: (batch,), the position of each sentence's verb.
         """
         row = output[torch.arange(len(verb), device=verb.device), verb]  # (batch, d_model)
         return self.to_who(row), self.to_whom(row)
@@ -92,7 +92,7 @@ class WhoAndWhom(nn.Module):
 
         Args:
             token_ids: (batch, seq), at most `LONGEST` tokens, padded.
-            verb: (batch,), the place of each sentence's verb.
+            verb: (batch,), the position of each sentence's verb.
         """
         mask = padding_mask(token_ids, self.vocabulary.pad_id)
         output, weights = self.attention(self.embed(token_ids), mask=mask)

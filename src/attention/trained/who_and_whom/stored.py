@@ -54,9 +54,9 @@ class Measured(NamedTuple):
 
     Attributes:
         accuracy: the share of their verbs at which both answers are right.
-        two_verbs: of the verbs of sentences with two.
-        one_verb: of the verbs of sentences with one.
-        one_query: as two_verbs, when all verbs get one query, the mean of theirs.
+        two_verbs: the same share, for the verbs of sentences with two verbs.
+        one_verb: the same share, for the verbs of sentences with one verb.
+        one_query: as two_verbs, when all verbs get the same query, the mean of their own.
         without: as two_verbs, without each head.
         roles: for each head, the mean share of the verb's weight on who and on whom.
 

@@ -1,6 +1,6 @@
 """Train the book's model.
 
-Sentences come from the grammar as fast as they are used, so that none is learned by heart.
+Sentences are drawn from the grammar as they are used, so that none is learned by heart.
 """
 
 import random
@@ -25,9 +25,9 @@ RECIPES = {  # by d_model
 def losses(
     model: WhoAndWhom, seed: int, draw: Draw | None = None, batch_size: int = BATCH
 ) -> Iterator[Tensor]:
-    """Draw batch after batch, and yield the model's loss of each: who's and whom's, added.
+    """Draw batch after batch, and yield the model's loss on each, summed for who and whom.
 
-    Both verbs of a sentence stand in the same batch, with the same words and other answers.
+    Both verbs of a sentence are in the same batch, with the same words and different answers.
 
     Args:
         model: what learns.
@@ -54,19 +54,19 @@ def train(
     change: Callable[[WhoAndWhom], None] | None = None,
     watch: Callable[[int, float, WhoAndWhom], None] | None = None,
 ) -> WhoAndWhom:
-    """Train one model: some twenty seconds on one processor at d_model 8.
+    """Train one model: about twenty seconds on one processor at d_model 8.
 
     Args:
         d_model: the width of a word's vector, one of `RECIPES`.
         n_heads: how many heads.
         seed: draws the first weights and the sentences.
         steps: how many batches of 128 sentences; the recipe's unless given.
-        learning_rate: its largest on the way; the recipe's unless given.
+        learning_rate: its largest value on the way; the recipe's unless given.
         draw: draws one sentence; that of the width's grammar unless given.
         vocabulary: the words that the model knows, the book's unless given.
         change: what is done to the new model before its first step, as in `VARIANTS`.
         watch: called before each step with its number, from 0, the loss of its batch and the model,
-            which it may read and not change.
+            which it may read but not change.
 
     Example:
         >>> from attention.trained.who_and_whom import train
