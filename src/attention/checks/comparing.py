@@ -37,11 +37,9 @@ def difference(parts: dict[str, str], yours: tuple, right: tuple, *, rule: bool 
         )
     kinds = [str(tensor.dtype).removeprefix("torch.") for tensor in (mine, due)]
     if kinds[0] != kinds[1] and kinds != ["float64", "float32"]:
-        wrong = f"the dtype of your {name} is {kinds[0]}, expected is {kinds[1]}."
-        if kinds[1] != "bool":
-            return wrong
         holds = "a query may attend" if name == "mask" else "it holds"
-        return f"{wrong} True where {holds}, False where not."
+        way_out = f" True where {holds}, False where not." if kinds[1] == "bool" else ""
+        return f"the dtype of your {name} is {kinds[0]}, expected is {kinds[1]}.{way_out}"
     if not due.ndim:
         numbers = in_digits(mine.item(), due.item())
         return f"your {name} is {numbers[0]}, expected is {numbers[1]}."

@@ -91,9 +91,8 @@ export default explorer({
     if (name.startsWith("weights")) {
       if (c > +at.query) return `Position ${c} comes after the question.`;
       const place = `“${frame.words[c]}” at position ${c}`;
-      return `Head ${r}: the “?” at position ${at.query} gives ${place} the weight ${
-        number(value)
-      }.`;
+      return `Head ${r}: the “?” at position ${at.query} gives ${place} the weight ` +
+        `${number(value)}.`;
     }
     if (c > r) return `Position ${c} comes after position ${r}: the causal mask hides it.`;
     return `A “?” at position ${r} and “ann” at position ${c}, ${r - c} back: ` +
