@@ -143,9 +143,9 @@ def require_sandbox(mode: str) -> str:
         print(f"Sandbox: limits, Landlock {landlock.version()}, seccomp.")
     else:
         raise GradingError(
-            "This system has no Landlock (Linux from 5.13 on, on an x86-64 or Arm processor, has), "
-            "so that students' code could read and write what you can. Grade in a container on "
-            "Linux; or, if you trust the code, say so: make grade SANDBOX=limits …"
+            "This system has no Landlock (Linux 5.13 or later has it, on x86-64 and Arm "
+            "processors), so students' code could read and write whatever you can. Grade in a "
+            "container on Linux; or, if you trust the code, say so: make grade SANDBOX=limits …"
         )
     return mode
 

@@ -89,7 +89,7 @@ def class_seed(submissions: list[Submission]) -> int:
     if 2 * count <= votes.total():
         said = ", ".join(f"{seed} ({n} students)" for seed, n in votes.most_common(5))
         raise GradingError(
-            f"The notebooks have several CLASS_SEED, and none is that of more than half: {said}. "
+            f"No CLASS_SEED is shared by more than half of the notebooks: {said}. "
             "Say which one the class was given: make grade CLASS_SEED=2027 …"
         )
     print(f"The class's seed is {seed}, as with {count} of {votes.total()} students.")
@@ -176,7 +176,7 @@ def read(data: bytes) -> NotebookNode:
         raise ValueError("the file is empty")
     if len(data) > LARGEST:
         raise ValueError(
-            f"the file has {len(data) / 2**20:.0f} MB, and notebooks of {LARGEST // 2**20} are read"
+            f"the file has {len(data) / 2**20:.0f} MB, and at most {LARGEST // 2**20} are read"
         )
     if data.startswith(b"%PDF"):
         raise ValueError("this is a PDF, not a notebook")
@@ -205,7 +205,7 @@ def read(data: bytes) -> NotebookNode:
             f"this does not parse as a notebook: {type(error).__name__}, {error}"
         ) from None
     if count > CELLS:
-        raise ValueError(f"it has {count} cells, and {CELLS} are read")
+        raise ValueError(f"it has {count} cells, and at most {CELLS} are read")
     return new_notebook(
         cells=cells,
         metadata={
@@ -267,7 +267,7 @@ def recognise(notebook: NotebookNode, releases: dict[str, NotebookNode]) -> str:
     best = max(score, key=score.get)
     if not score[best]:
         raise ValueError(
-            f"this is none of the assignments here: its cells are called {', '.join(sorted(names))}"
+            f"this is not one of the assignments: its cells are called {', '.join(sorted(names))}"
             if names
             else "this is not the notebook that was handed out, or it was saved by a program that "
             "drops what nbgrader knows of the cells"

@@ -109,8 +109,8 @@ class Roster:
             first = known.setdefault(same, person)
             if not first.keys & person.keys:
                 raise GradingError(
-                    f"{self.name} gives {same} to two people, {first.name} and {name}: whose mark "
-                    "would be whose? Put one of the two right, in the LMS or in the file."
+                    f"{self.name} gives {same} to two people, {first.name} and {name}, so a "
+                    "mark could belong to either. Correct one of them, in the LMS or in the file."
                 )
             first.rows.append(row)
         return known.values()
@@ -175,7 +175,7 @@ def read_roster(path: Path) -> Roster:
                 return Roster(path.name, form, delimiter, header, filled)
     first = text.split("\n", 1)[0].strip()[:200]
     raise GradingError(
-        f"ROSTER={path} is no export that is known here. Its first line is {first!r}, and expected "
+        f"ROSTER={path} is not an export that is known here. Its first line is {first!r}; expected "
         "are the columns "
         + "; or ".join(f"{', '.join(sorted(form.needed))} ({form.told})" for form in FORMATS)
         + ". Export it from the LMS once more, in English, as CSV."

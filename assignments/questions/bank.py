@@ -112,7 +112,7 @@ def make_question(
     title = entry.get("title", "")
     where = f"bank/{chapter}.toml, question {title!r}"
     if unknown := sorted(set(entry) - FIELDS):
-        raise ValueError(f"{where}: {', '.join(unknown)} is none of {', '.join(sorted(FIELDS))}")
+        raise ValueError(f"{where}: {', '.join(unknown)} is not one of {', '.join(sorted(FIELDS))}")
     told = find(entry, asked, guide, where)
     without = entry.get("without", "")
     paragraphs = entry.get("before"), told.stem, entry.get("ask")

@@ -54,7 +54,7 @@ def formula(tex: str) -> str:
         tex = re.sub(command + ARGUMENT, form, tex)
     if "\\" in tex or "{" in tex:
         raise ValueError(
-            f"the formula {tex!r} has a command that an LMS would show as it stands: write it in "
+            f"the formula {tex!r} has a command that an LMS would show unchanged: write it in "
             "Unicode, or translate the command in assignments/questions/text.py"
         )
     return tex

@@ -82,8 +82,8 @@ def restrict(folder: Path) -> None:
     paths = list(readable())
     if around := [path for path in paths if SOLUTIONS.is_relative_to(path)]:
         raise ValueError(
-            f"Python's packages lie in {around[0]}, and so do the solutions in {SOLUTIONS}: the "
-            "sandbox cannot open the one without the other. Put the environment into .venv."
+            f"Python's packages are in {around[0]}, and so are the solutions in {SOLUTIONS}: the "
+            "sandbox cannot open one without the other. Put the environment in .venv."
         )
     seccomp.give_up_privileges()
     landlock.restrict(paths, [folder, Path("/dev/null")])

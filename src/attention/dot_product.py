@@ -272,8 +272,9 @@ class DotProduct(nn.Module):
         """
         if self.bias is not None and isinstance(cache, RollingCache):
             raise ValueError(
-                "a RollingCache takes no bias: its keys stand in no order, and a bias counts them "
-                "as they stand; take a KeyValueCache, or Rotary, which turns each key once"
+                "a RollingCache takes no bias: its keys are in no order, and a bias counts them "
+                "in the order of the cache; take a KeyValueCache, or Rotary, which turns each "
+                "key once"
             )
         dropout = self.dropout if self.training else 0.0
         options = {"dropout": dropout, "causal": causal, "need_weights": need_weights}

@@ -199,7 +199,7 @@ def test_numbers_stand_in_the_chapter_or_are_computed(chapter):
 
 def test_a_field_that_nobody_reads_is_refused():
     questions = {1: Told("Why?", "Because.")}
-    with pytest.raises(ValueError, match=r"'Why'.*wright is none of answer, ask"):
+    with pytest.raises(ValueError, match=r"'Why'.*wright is not one of answer, ask"):
         make_question("01-x", {"title": "Why", "chapter": 1, "wright": "x"}, questions, {})
 
 

@@ -127,9 +127,9 @@ class RollingCache:
         n_new, size = key.shape[2], self.keys.shape[2]
         if n_new > 1 and self.length + n_new > size:
             raise ValueError(
-                f"{n_new} tokens at once do not fit behind {self.length} in a cache of n_sinks + "
-                f"window + 1 = {size}: a later one would take the place of a key that an earlier "
-                "one sees; from there on append one token at a time"
+                f"{n_new} tokens at once do not fit after {self.length} in a cache of n_sinks + "
+                f"window + 1 = {size}: a later one would replace a key that an earlier one still "
+                "sees; from there on append one token at a time"
             )
         # While there is room, a token's slot is its position; after that it goes round the ring.
         start = self.length
@@ -157,8 +157,8 @@ def require_cache(
     require_keeps(attend)
     if isinstance(cache, RollingCache) and mask is not None:
         raise ValueError(
-            "a RollingCache takes no mask: it drops tokens, and its keys stand in no order, so "
-            "that a mask's columns would hide others than they mean; call without mask, with "
+            "a RollingCache takes no mask: it drops tokens and keeps its keys in no order, so "
+            "a mask's columns would hide the wrong keys; call without mask, with "
             "causal=True for several tokens, or with a KeyValueCache"
         )
     if not (key is None and value is None):
@@ -174,7 +174,7 @@ def require_keeps(attend: nn.Module) -> None:
     if not takes_cache(type(attend)):
         raise ValueError(
             f"{type(attend).__name__} takes no cache of keys and values; call without cache, or "
-            "with what takes one, such as DotProduct"
+            "with an attend that takes one, such as DotProduct"
         )
     if (inside := getattr(attend, "attend", None)) is not None:
         require_keeps(inside)

@@ -69,11 +69,11 @@ def difference(parts: dict[str, str], yours: tuple, right: tuple, *, rule: bool 
 def wrong_axes(mine: Tensor, due: Tensor, axes: str) -> str:
     """What is wrong with a shape, where a sentence says more than the two shapes."""
     if mine.ndim != due.ndim:
-        return f" Yours has {mine.ndim} axes, and {due.ndim} are due."
+        return f" Yours has {mine.ndim} axes, and {due.ndim} are expected."
     if sorted(mine.shape) == sorted(due.shape):
         return " The axes stand in another order."
     pairs = zip(names_of(axes), zip(mine.shape, due.shape, strict=True), strict=True)
-    other = [f"{name} is {a} long, and {b} is due" for name, (a, b) in pairs if a != b]
+    other = [f"{name} is {a} long, and {b} is expected" for name, (a, b) in pairs if a != b]
     return f" Axis by axis: {'; '.join(other)}."
 
 
@@ -95,7 +95,7 @@ def in_common(mine: Tensor, due: Tensor, wrong: Tensor, axes: str) -> str:
         factor = (a * b).sum() / (b * b).sum()
         if wrong.numel() > 1 and close(a, factor * b).all():
             turned = " All signs are the other way round." if close(factor, -b.new_ones(())) else ""
-            return turned or f" All of yours are {factor:.4g} times what is due."
+            return turned or f" All of yours are {factor:.4g} times what is expected."
         if mine.numel() > 2 and close(a.flatten().sort()[0], b.flatten().sort()[0]).all():
             moved = "an axis was cut, joined or moved in another way"
             return f" The right numbers are all there, in other places: {moved}."

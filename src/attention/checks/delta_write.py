@@ -29,7 +29,7 @@ def of_answer(yours, right, inputs) -> str:
         return ""
     return (
         f"Asked with the key, your state answers with {(key @ yours)[0]:.2f} in its first "
-        f"component, where {(key @ right)[0]:.2f} is due."
+        f"component, where {(key @ right)[0]:.2f} is expected."
     )
 
 

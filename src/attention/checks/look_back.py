@@ -95,7 +95,7 @@ def unfit(pair: tuple[Tensor, ...], case: Positions) -> str:
         if not w.isfinite().all():
             return f"your {name} holds NaN or infinity."
     if len(pair) < 2:
-        return "one matrix came back, and two are due: `return w_q, w_k`."
+        return "one matrix came back, and two are expected: `return w_q, w_k`."
     return ""
 
 

@@ -97,8 +97,8 @@ def parts_of(value: object, names: list[str]) -> tuple[Tensor, ...]:
                 if part and not any(isinstance(each, Tensor) for each in part):
                     way = f"`torch.tensor` makes a tensor of a {kind} of numbers."
             raise Message(
-                f"A value of type {kind}{inside} came back where a tensor is due; it must return "
-                f"{owed}. {way}".rstrip()
+                f"A value of type {kind}{inside} came back where a tensor is expected; it must "
+                f"return {owed}. {way}".rstrip()
             )
     # A copy: a function may return the same memory at every call.
     return tuple(part.detach().cpu().to_dense().clone() for part in values)

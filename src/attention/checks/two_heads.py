@@ -190,7 +190,7 @@ def heads_of(returned: object) -> tuple[list[Tensor], list[Tensor]]:
     if len(parts) < len(NAMES):
         raise Message(
             f"{len(parts)} of {len(NAMES)} matrices came back: the shape of your first is "
-            f"{tuple(parts[0].shape)}. Due are two heads, each `(w_q, w_k, w_v, w_o)`."
+            f"{tuple(parts[0].shape)}. Expected are two heads, each `(w_q, w_k, w_v, w_o)`."
         )
     for name, w in zip(NAMES, parts, strict=True):
         if w.ndim != 2:

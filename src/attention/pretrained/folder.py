@@ -128,7 +128,7 @@ def llama(config: Config, weights: dict[str, Tensor]) -> DecoderOnly:
     bias = bool(config.get("attention_bias", False))
     if (of_mlp := bool(config.get("mlp_bias", False))) != bias:
         raise ValueError(
-            f"config.json has attention_bias={bias} and mlp_bias={of_mlp}, and here they are alike"
+            f"config.json has attention_bias={bias} and mlp_bias={of_mlp}, and here they must agree"
         )
     base, angles, length = rotary(config)
     settings = Llama(

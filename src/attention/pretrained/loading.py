@@ -62,7 +62,7 @@ def load(
     require_float_dtype(dtype)
     path = smollm2() if source is None else Path(source)
     if not path.exists():
-        raise FileNotFoundError(f"source={str(path)!r} is no file and no folder")
+        raise FileNotFoundError(f"source={str(path)!r} is neither a file nor a folder")
     read = read_folder if path.is_dir() else read_gguf
     model, tokenizer, end_id = read(path)
     model = model.eval().requires_grad_(False)

@@ -187,7 +187,7 @@ class RecurrentDecoder(nn.Module):
         state, attend = self.attend_to(encoded, mask)
         if len(token_ids) != len(encoded):
             got = f"{len(token_ids)} and {len(encoded)}"
-            raise ValueError(f"token_ids and encoded must be equally many sentences, got {got}")
+            raise ValueError(f"token_ids and encoded must have the same batch, got {got}")
         logits, weights = [], []
         for embedded in self.embed(token_ids).unbind(1):
             step_logits, step_weights, state = self.step(embedded, state, attend)

@@ -49,7 +49,7 @@ def require_selected(selected: Tensor, query: Tensor, n_blocks: int) -> None:
     if not isinstance(selected, Tensor):
         raise TypeError(f"selected must be a tensor, got {type(selected).__name__}")
     if selected.dtype not in (torch.int64, torch.int32):
-        raise TypeError(f"selected must hold numbers of blocks in int64, got {selected.dtype}")
+        raise TypeError(f"selected must hold indices of blocks in int64, got {selected.dtype}")
     batch, heads, n_queries, _ = query.shape
     shape = tuple(selected.shape)
     fits = selected.ndim == 4 and shape[:3] in ((batch, heads, n_queries), (batch, 1, n_queries))

@@ -181,7 +181,11 @@ def first_heard(masks):
         "The first layer's mask is used in all layers.",
     ),
     ("layers from 0", {"number + 1": "number + 0"}, "The layers are counted from 0."),
-    ("never is 0", {"-1": "0", "< 0": "== 0"}, "Where a token never hears of another, -1 is due."),
+    (
+        "never is 0",
+        {"-1": "0", "< 0": "== 0"},
+        "Where a token never hears of another, -1 is expected.",
+    ),
     (
         "rows that this layer has changed",
         {"entered = list(sources)": "pass", "entered[": "sources["},

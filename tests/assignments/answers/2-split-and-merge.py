@@ -40,7 +40,7 @@ MISTAKES = [
         {
             "return torch.tensor([b, s, d + d_model // n_heads * h])": "place = b, s, h * d_model // n_heads + d"
         },
-        "An index in x is due, three ints",
+        "Expected: three ints, an index in x",
     ),
     (
         "a float as an index",

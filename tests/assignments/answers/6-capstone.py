@@ -233,7 +233,7 @@ MISTAKES = [
     (
         "turned only",
         {"mask.expand(batch, n_heads, n_queries, n_keys).flatten(0, 1)": "mask"},
-        "(batch · n_heads, query, key) is due",
+        "(batch · n_heads, query, key) is expected",
     ),
     (
         "the mask of head 0 for all heads",

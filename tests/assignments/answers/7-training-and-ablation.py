@@ -383,7 +383,7 @@ def step(model, parts, loss_of, rate):
     change""": """"unknown"
     change"""
         },
-        '"shown", "refuted" or "open" is due',
+        '"shown", "refuted" or "open" is expected',
     ),
     (
         "a head for the other question",

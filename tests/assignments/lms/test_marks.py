@@ -381,7 +381,7 @@ def test_two_of_a_name_and_one_in_the_list(tmp_path):
 @pytest.mark.parametrize(
     ("data", "says"),
     [
-        (b"", "is no export"),
+        (b"", "is not an export"),
         (b"Name,Mark\nada,1\n", "Its first line is 'Name,Mark'"),
         (b"PK\3\4\xff\xfe", "is not a CSV in UTF-8"),
         (None, "cannot be read"),

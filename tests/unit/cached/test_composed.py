@@ -159,8 +159,8 @@ REFUSED = {
             X, cache=ROTARY.new_cache(2, 3)
         ),
         ValueError,
-        "Mechanism takes no cache of keys and values; call without cache, or with what takes one, "
-        "such as DotProduct",
+        "Mechanism takes no cache of keys and values; call without cache, or with an attend that "
+        "takes one, such as DotProduct",
     ),
     "a gate around one": (
         lambda: MultiHeadAttention(
@@ -172,7 +172,7 @@ REFUSED = {
     "a bias beside a ring": (
         lambda: layer(ATTEND["a bias"], 2).float()(X, cache=RollingCache(2, 2, 3, 1, D_KEY)),
         ValueError,
-        "a RollingCache takes no bias: its keys stand in no order",
+        "a RollingCache takes no bias: its keys are in no order",
     ),
     "letters of nothing": (
         lambda: MultiHeadAttention(12, 4, bias="qx"),

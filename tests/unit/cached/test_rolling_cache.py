@@ -114,9 +114,9 @@ REFUSED = {
     "two tokens where one fits": (
         lambda: filled(5).append(K.expand(2, 3, 2, 4), K.expand(2, 3, 2, 4)),
         ValueError,
-        "2 tokens at once do not fit behind 5 in a cache of n_sinks + window + 1 = 6: a later one "
-        "would take the place of a key that an earlier one sees; from there on append one token at "
-        "a time",
+        "2 tokens at once do not fit after 5 in a cache of n_sinks + window + 1 = 6: a later one "
+        "would replace a key that an earlier one still sees; from there on append one token at a "
+        "time",
     ),
     "another batch": (
         lambda: filled().append(K[:1], K[:1]),

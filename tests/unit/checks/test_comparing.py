@@ -12,14 +12,14 @@ PADDED = torch.cat([DUE[:2], DUE[2:] + DUE[:1]])
 RULES = {
     "All of yours are 0.": torch.zeros(3, 4, 5),
     "All signs are the other way round.": -DUE,
-    "All of yours are 1.5 times what is due.": 1.5 * DUE,
+    "All of yours are 1.5 times what is expected.": 1.5 * DUE,
     "The right numbers are all there, in other places": DUE.roll(1, dims=2),
     "All rows are off by the same vector.": DUE + torch.arange(5),
     "All are close": DUE.half().float() + 0.001,
     "Along batch it is right at [0, 1] and wrong at [2].": PADDED,
     "The axes stand in another order.": DUE.mT,
-    "Axis by axis: seq is 3 long, and 4 is due.": DUE[:, :3],
-    "Yours has 2 axes, and 3 are due.": DUE[0],
+    "Axis by axis: seq is 3 long, and 4 is expected.": DUE[:, :3],
+    "Yours has 2 axes, and 3 are expected.": DUE[0],
 }
 
 
@@ -39,7 +39,7 @@ def test_two_axes_of_one_name_are_told_apart():
         axes, (wrong,), (due,)
     )
     said = difference(axes, (due[:3, :2],), (due,))
-    assert "d_model (axis 0) is 3 long, and 4 is due; d_model (axis 1) is 2 long" in said
+    assert "d_model (axis 0) is 3 long, and 4 is expected; d_model (axis 1) is 2 long" in said
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (7,), (2, 3)])

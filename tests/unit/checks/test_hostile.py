@@ -271,7 +271,7 @@ UNNAMED = {
         ),
     },
     check_look_back: {
-        "two are due: `return w_q, w_k`": torch.eye,
+        "two are expected: `return w_q, w_k`": torch.eye,
         "the dtype of your w_q is int64": lambda d: (torch.eye(d).long(), torch.eye(d)),
         "your w_k holds NaN or infinity": lambda d: (torch.eye(d), torch.eye(d) / 0),
         "the shape of your w_k is (8,)": lambda d: (torch.eye(d), torch.eye(d)[0]),

@@ -248,7 +248,7 @@ REFUSED = {
     ),
     "a bias in one place alone": (
         LLAMA | {"attention_bias": True},
-        "config.json has attention_bias=True and mlp_bias=False, and here they are alike",
+        "config.json has attention_bias=True and mlp_bias=False, and here they must agree",
     ),
     "part of a head turned": (
         LLAMA | {"partial_rotary_factor": 0.25},
@@ -302,7 +302,7 @@ def test_unknown_weights_are_refused(tmp_path):
 
 
 def test_what_is_missing_is_said(tmp_path):
-    with pytest.raises(FileNotFoundError, match="is no file and no folder"):
+    with pytest.raises(FileNotFoundError, match="is neither a file nor a folder"):
         load(tmp_path / "nothing")
     with pytest.raises(FileNotFoundError, match=r"has no config\.json"):
         load(tmp_path)

@@ -215,7 +215,7 @@ test_bad_input_is_refused_with_a_reason = refusals(
         ),
         (
             lambda: BahdanauDecoder(7, 3, 6, 4)(TOKENS[:1], STATES),
-            "token_ids and encoded must be equally many sentences, got 1 and 2",
+            "token_ids and encoded must have the same batch, got 1 and 2",
         ),
         (
             lambda: LuongDecoder(7, 3, 6, 4)(TOKENS, STATES, padding_mask(SOURCE, 0)),
