@@ -19,7 +19,10 @@ from mdit_py_plugins.amsmath import amsmath_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from nbformat import NotebookNode
 
+from assignments.course import is_test
+
 LONGEST = 20_000  # characters: the time for some texts grows as the square of their length
+SHOWN = 200_000  # characters of all cells of a notebook but the tests
 CELLS = 20_000  # of a text's tables, each of whose rows Markdown fills up to the longest
 LINK = re.compile(r"https?://|mailto:")
 PICTURE = re.compile(r"data:image/(png|jpeg|gif|webp);base64,[\w+/=\s]*")
@@ -62,6 +65,16 @@ def cut(text: str) -> str:
     if len(text) <= LONGEST:
         return text
     return f"{text[:LONGEST].rstrip()}\n\n… (the rest is cut off, after {LONGEST:,} characters)"
+
+
+def cut_cells(notebook: NotebookNode) -> None:
+    """Keep as much of a notebook's cells as can be laid out in seconds."""
+    left = SHOWN
+    for cell in notebook.cells:
+        if not is_test(cell):
+            left -= min(len(cell.source), LONGEST)
+            if left < 0:
+                cell.source = f"… (not shown: more than {SHOWN:,} characters come before this)"
 
 
 def text_cell(cell: NotebookNode) -> str:

@@ -9,7 +9,7 @@ from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 from nbgrader.preprocessors import CheckCellMetadata, LimitOutput, OverwriteCells, SaveAutoGrades
 
-from assignments.cleaned import clean_outputs, clean_texts
+from assignments.cleaned import clean_outputs, clean_texts, cut_cells
 from assignments.course import is_test, settings
 from assignments.intake.notebooks import Submission
 
@@ -68,6 +68,7 @@ def keep_marks(
     ):
         notebook, resources = preprocessor.preprocess(notebook, resources)
     clean_outputs(notebook)
+    cut_cells(notebook)
     name, student = submission.assignment, submission.student
     if again:
         with open_gradebook(root) as gradebook:

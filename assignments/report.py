@@ -13,6 +13,7 @@ from typing import TextIO
 from unicodedata import category
 
 from nbconvert.exporters import HTMLExporter
+from nbconvert.filters import strip_ansi
 from nbformat import NotebookNode
 from nbgrader.preprocessors import ClearHiddenTests
 from pygments.formatters import HtmlFormatter
@@ -114,7 +115,14 @@ def exporter() -> HTMLExporter:
     page = HTMLExporter(
         template_name="feedback_page",
         extra_template_basedirs=[str(Path(__file__).parent)],
-        filters={"in_words": in_words, "text_cell": text_cell, "clean": clean, "cut": cut},
+        filters={
+            "in_words": in_words,
+            "text_cell": text_cell,
+            "clean": clean,
+            "cut": cut,
+            # A span for each change of colour would be twenty times the text; page.css shows none.
+            "ansi2html": lambda text: html.escape(strip_ansi(text)),
+        },
         exclude_anchor_links=True,
         exclude_output_prompt=True,
         sanitize_html=True,

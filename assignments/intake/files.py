@@ -23,6 +23,7 @@ CANVAS = re.compile(r"(?P<name>[^_]+)_(?:LATE_)?(?P<id>\d+)_\d+_.+")
 LMS = {"moodle": MOODLE, "canvas": CANVAS}
 NUMBERED = re.compile(r"_\d+$")
 LONGEST = 150  # bytes of a student's name, which a folder gets
+NAME = 300  # characters that are shown of a file's name: that of a zip's member has up to 65,000
 ENDING = re.compile(r"(\.ipynb)?(\.\w{1,5})?$")  # a browser may save x.ipynb.txt
 
 
@@ -44,7 +45,8 @@ class File:
 
     @property
     def name(self) -> str:
-        return "/".join(self.parts)
+        name = "/".join(self.parts)
+        return name if len(name) <= NAME else f"{name[: NAME // 2]}…{name[-NAME // 2 :]}"
 
 
 def files_in(folder: Path) -> Iterator[File]:

@@ -22,6 +22,7 @@ from assignments.intake.files import (
 
 LARGEST = 10 * 2**20  # bytes of a notebook: a thousand times what is handed out,
 CELLS = 2000  # and how many cells it has
+REASON = 700  # characters that are said about a file, in a line of the terminal and a row of CSV
 
 NEW_CELL = {"code": new_code_cell, "markdown": new_markdown_cell, "raw": new_raw_cell}
 
@@ -50,7 +51,8 @@ class Submission:
 
     @property
     def reason(self) -> str:
-        return "; ".join(self.remarks)
+        text = "; ".join(self.remarks)
+        return text if len(text) <= REASON else f"{text[:REASON]} …"
 
 
 def take_in(folder: Path) -> list[Submission]:
@@ -136,7 +138,7 @@ def identify(
             same_student.setdefault(key, []).append(submission)
     for rivals in same_student.values():
         names = sorted({rival.file.parts[drop] for rival in rivals})
-        if len(names) > 1 and not (student or rivals[0].identity.lms):
+        if len(names) > 1 and not (student or all(rival.identity.lms for rival in rivals)):
             for rival in rivals:  # any of them may be somebody else's, who wants to take its place
                 rival.notebook = None
                 rival.remarks.append(
@@ -200,19 +202,20 @@ def read(data: bytes) -> NotebookNode:
         count = sum(len(sheet.get("cells", [])) for sheet in sheets)
         kept = nbformat.reads(needed(raw, sheets), as_version=4).cells if count <= CELLS else []
         cells = [clean(cell, number) for number, cell in enumerate(kept, start=1)]
+        notebook = new_notebook(
+            cells=cells,
+            metadata={
+                "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+                "language_info": {"name": "python"},
+            },
+        )
     except Exception as error:  # nbformat takes for granted what a hand-edited file may lack
         raise ValueError(
             f"this does not parse as a notebook: {type(error).__name__}, {error}"
         ) from None
     if count > CELLS:
         raise ValueError(f"it has {count} cells, and at most {CELLS} are read")
-    return new_notebook(
-        cells=cells,
-        metadata={
-            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-            "language_info": {"name": "python"},
-        },
-    )
+    return notebook
 
 
 def needed(raw: dict, sheets: list[dict]) -> str:

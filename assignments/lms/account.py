@@ -42,10 +42,12 @@ def place(marks: list[Mark], roster: Roster) -> tuple[Placed, list[dict[str, str
             reason = f"two hand in under this name, and {roster.name} has one: {told(person)}"
             left_out += [left_row(mark, reason) for mark in of_one]
             continue
-        *older, last = sorted(of_one, key=lambda mark: mark.submission.file.changed)
-        placed[key] = person, last
-        reason = f"{told(person)} handed in a newer file, {last.row['file']}"
-        left_out += [left_row(mark, reason) for mark in older]
+        if len(of_one) > 1:  # any may be somebody else's, who wants to take the place of the others
+            files = " and ".join(sorted(mark.row["file"] for mark in of_one))
+            reason = f"{files} are both by {told(person)} in {roster.name}: keep one of them"
+            left_out += [left_row(mark, reason) for mark in of_one]
+            continue
+        placed[key] = person, of_one[0]
     return placed, left_out
 
 

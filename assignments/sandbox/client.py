@@ -10,6 +10,7 @@ from nbformat.v4 import new_output
 
 OUTPUT = 500_000  # characters of one cell,
 OUTPUTS = 5_000_000  # and of all
+DISPLAYED = 1000  # characters that anything displayed counts for besides its own, for its layout
 ERROR = 4000  # characters of an error's message
 NOT_GRADED = "NotGraded"  # the name of the error in a cell that has not been run to its end
 NO_REPLY = {"status": "error", "ename": "Error", "evalue": "it sent no reply of Jupyter's"}
@@ -71,7 +72,7 @@ class Client(NotebookClient):
                 return None
             if cell_index in self.cut:
                 return None
-            size = len(json.dumps(content))
+            size = len(json.dumps(content)) + DISPLAYED * (kind != "stream")
             if self.sizes[cell_index] + size > OUTPUT or self.sizes.total() + size > OUTPUTS:
                 self.cut.add(cell_index)
                 cell.outputs.append(new_output("stream", text="… (the rest is cut off)\n"))

@@ -7,7 +7,15 @@ from time import monotonic
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from assignments.cleaned import LONGEST, clean, clean_texts, from_markdown, text_cell
+from assignments.cleaned import (
+    LONGEST,
+    SHOWN,
+    clean,
+    clean_texts,
+    cut_cells,
+    from_markdown,
+    text_cell,
+)
 from assignments.report import exporter
 
 PIECES = [
@@ -94,6 +102,16 @@ def test_a_page_of_long_cells_takes_seconds():
     )
     assert monotonic() - start < 20
     assert re.sub(r"<[^>]*>", "", page).count("the rest is cut off") == 5
+
+
+def test_of_many_cells_as_much_is_kept_as_can_be_laid_out():
+    cells = [new_code_cell("#\n" + "a=" * 4999) for _ in range(100)]
+    test = new_code_cell("assert", metadata={"nbgrader": {"grade": True, "locked": True}})
+    notebook = new_notebook(cells=[*cells, test])
+    cut_cells(notebook)
+    assert sum(len(cell.source) for cell in cells) < SHOWN + 100 * 100
+    assert [cell.source for cell in cells[:20]] == ["#\n" + "a=" * 4999] * 20
+    assert test.source == "assert" and "not shown" in cells[-1].source
 
 
 def test_an_attached_picture_is_shown():

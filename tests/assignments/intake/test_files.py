@@ -6,7 +6,7 @@ import zipfile
 
 import pytest
 
-from assignments.intake.files import LARGEST, MEMBERS, TOTAL, files_in, students
+from assignments.intake.files import LARGEST, MEMBERS, NAME, TOTAL, files_in, students
 
 NOTEBOOK = "1-projection.ipynb"
 
@@ -229,6 +229,11 @@ def test_a_zip_whose_names_are_not_what_they_are_said_to_be(tmp_path):
         data[data.index(header) + flags + 1] |= 0x08  # "the name is UTF-8"
     files = {file.name: file.unread for file in written(tmp_path, {"a.zip": bytes(data), "b": b""})}
     assert files["a.zip"].startswith("the zip cannot be read") and not files["b"]
+
+
+def test_a_long_name_of_a_member_is_shortened(tmp_path):
+    [file] = written(tmp_path, {"a.zip": zipped({f"{'x' * 60_000}/y.ipynb": b"{}"})})
+    assert len(file.name) <= NAME + 1 and file.name.endswith("/y.ipynb")
 
 
 def test_a_small_zip_does_not_become_large(tmp_path):

@@ -14,6 +14,7 @@ from assignments.intake import notebooks
 from assignments.intake.notebooks import (
     CELLS,
     LARGEST,
+    REASON,
     class_seed,
     identify,
     read,
@@ -32,6 +33,13 @@ def test_what_is_none(releases):
         recognise(foreign, releases)
     with pytest.raises(ValueError, match="not the notebook that was handed out"):
         recognise(new_notebook(cells=[new_code_cell("1")]), releases)
+
+
+def nested(depth: int) -> bytes:
+    """A notebook whose attachments are deeper than their validator can go, and say so."""
+    cell = b'{"cell_type": "markdown", "metadata": {}, "source": "", "attachments": %s}'
+    cell %= b'{"a":' * depth + b"{}" + b"}" * depth
+    return b'{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [%s]}' % cell
 
 
 @pytest.mark.parametrize(
@@ -53,6 +61,7 @@ def test_what_is_none(releases):
             f"it has {CELLS + 1} cells, and at most {CELLS} are",
         ),
         (b" " * LARGEST + b"{}", "the file has 10 MB, and at most 10 are read"),
+        (nested(400), "this does not parse as a notebook"),
     ],
 )
 def test_what_cannot_be_read(data, message):
@@ -115,6 +124,21 @@ def test_no_other_file_takes_a_students_place(other, handed_in, releases, tmp_pa
     assert [s.file.name for s in submissions if s.notebook] == ["bob.ipynb"]
     for refused in (s for s in submissions if not s.notebook):
         assert all(f"`{part}`" in refused.reason for part in ("ada.ipynb", other.split("/")[0]))
+
+
+def test_a_name_made_up_as_an_lms_gives_it_takes_no_place(handed_in, releases, tmp_path):
+    """A second "cy" gives the first one's number to its name, which then is that of cy_1."""
+    for name in ("cy_1.ipynb", " cy_1_assignsubmission_file_x.ipynb", "cy_2_3_x.ipynb"):
+        (tmp_path / name).write_text(nbformat.writes(handed_in()), "utf-8")
+    submissions = identify(take_in(tmp_path), {NAME: releases[NAME]}, None)
+    assert [s.file.name for s in submissions if s.notebook] == ["cy_2_3_x.ipynb"]
+
+
+def test_what_is_said_of_a_file_fits_a_line(handed_in, tmp_path):
+    (tmp_path / "ada.ipynb").write_text(nbformat.writes(handed_in()), "utf-8")
+    [submission] = take_in(tmp_path)
+    submission.remarks += ["cell 1 was added"] * 300
+    assert len(submission.reason) <= REASON + 2 and submission.reason.endswith(" …")
 
 
 @pytest.mark.parametrize(
