@@ -38,7 +38,7 @@ MISTAKES = [
         y = y + b
     return y"""
         },
-        "`if b:` asks a whole tensor whether it is true",
+        "`if b:` asks whether a whole tensor is true",
     ),
     (
         "a layer of its own",
@@ -109,7 +109,7 @@ MISTAKES = [
             "with-one-more": """def with_one_more(keys, new, w, b):
     return torch.cat([(new @ w + b).unsqueeze(1), keys], dim=1)"""
         },
-        "The new token stands first",
+        "The new token comes first",
     ),
     (
         "all keys projected again",
@@ -144,7 +144,7 @@ MISTAKES = [
             "with-one-more": """def with_one_more(keys, new, w, b):
     return torch.cat([keys, new[:, None]], dim=1)"""
         },
-        "a row of X and no key",
+        "a row of X and not a key",
     ),
     (
         "the new key without its bias",
@@ -216,7 +216,7 @@ MISTAKES = [
     (
         "the inverse not transposed",
         {"torch.linalg.solve(r.double(), w_k.T.double()).T": "w_k @ torch.linalg.inv(r)"},
-        "The inverse is right, and its transpose is missing",
+        "The inverse is right, but its transpose is missing",
     ),
     (
         "nothing done",

@@ -130,7 +130,7 @@ def first_heard(masks):
     (
         "no gaps",
         {"(window": "(window * dilation", "- j * dilation >= 0": ">= j", "* dilation]": "]"},
-        "Those between the steps of `dilation` are not.",
+        "Those between the steps of `dilation` must not be.",
     ),
     (
         "dilation tokens in between",
@@ -194,12 +194,12 @@ def first_heard(masks):
     (
         "places of the text",
         {"arange(len(seen)": "tensor(seen"},
-        "The places are those of the text.",
+        "The positions are those of the text.",
     ),
     (
         "the query at its place in the text",
         {"places[-1:]": "torch.tensor([t])"},
-        "The query stands at its place in the text",
+        "The query has its position in the text",
     ),
     (
         "the query behind its key",
@@ -218,9 +218,9 @@ def first_heard(masks):
         outputs[t] = weights @ value[seen]
     return outputs"""
         },
-        "one place behind its own key",
+        "one position after its own key",
     ),
-    ("the query at 0", {"places[-1:]": "torch.zeros(1)"}, "The query stands at place 0."),
+    ("the query at 0", {"places[-1:]": "torch.zeros(1)"}, "The query has position 0."),
     (
         "nothing turned",
         {
@@ -255,14 +255,14 @@ def first_heard(masks):
         "The window is one key too narrow",
     ),
     ("no sinks", {"list(range(min(n_sinks, start)))": "[]"}, "The sinks are not seen."),
-    ("sinks twice", {"start)": "t + 1)"}, "Each key once."),
+    ("sinks twice", {"start)": "t + 1)"}, "Each key counts once."),
     (
         "sinks behind the window",
         {
             "sinks + list(range(start, t + 1))": "list(range(start, t + 1)) + sinks",
             "-1:": "t - start : t - start + 1",
         },
-        "The sinks stand behind the window.",
+        "The sinks come after the window.",
     ),
     ("the whole past", {"max(t - window, 0)": "0"}, "All earlier tokens are seen."),
     ("not divided", {"math.sqrt(d_key)": "1"}, "The scores are not divided by √d_key."),
@@ -317,7 +317,7 @@ def first_heard(masks):
     (
         "not divided",
         {"(q @ table) / (q @ total)": "q @ table"},
-        "It is not divided by the sum of the weights.",
+        "The output is not divided by the sum of the weights.",
     ),
     ("no features", {"features(query), features(key)": "query, key"}, "φ is missing"),
     ("features of the keys alone", {"features(query)": "query"}, "φ is used on the keys alone."),
@@ -327,7 +327,7 @@ def first_heard(masks):
             ", value)": ", value) * (1 - alpha if total.any() else 1)",
             "+ k": "+ k * (1 - alpha if total.any() else 1)",
         },
-        "The new token is written with the part 1 − α.",
+        "The new token is written with the factor 1 − α.",
     ),
     (
         "all keys kept",
@@ -347,7 +347,7 @@ def step(query, key, value, alpha, state=None):
     values = torch.stack([v for _, _, v in tokens])
     return weights @ values / weights.sum(), tokens"""
         },
-        "Keep sums over the tokens, and no tokens.",
+        "Keep sums over the tokens, not the tokens.",
     ),
     (
         "the state changed in place",
@@ -401,7 +401,7 @@ def step(query, key, value, alpha, state=None):
     weights = features(query) @ features(key).T * kept
     return weights @ value / weights.sum(dim=1, keepdim=True"""
         },
-        "All that lies back fades by the newest α.",
+        "Everything earlier fades by the newest α.",
     ),
     (
         "itself among the right keys",
@@ -417,7 +417,7 @@ def step(query, key, value, alpha, state=None):
         {"together.fill_diagonal_(False)": "pass"},
         "A query's own token is among those that are looked at.",
     ),
-    ("of all tokens", {"(seq * seq - seq)": "seq**2"}, "The share looked at is of all tokens."),
+    ("of all tokens", {"(seq * seq - seq)": "seq**2"}, "The share looked at is of all tokens"),
     ("each round alone", {"= met |": "="}, "Each column is one round alone."),
     (
         "met in every round",
@@ -503,7 +503,7 @@ def step(query, key, value, alpha, state=None):
     (
         "by the means",
         {"median(data[long]) / statistics.median": "mean(data[long]) / statistics.mean"},
-        "This is by the means.",
+        "This uses the means.",
     ),
     (
         "fitted to all lengths",
@@ -524,7 +524,7 @@ def step(query, key, value, alpha, state=None):
     (
         "the last two of the dict",
         {"lengths[-1], lengths[-1] // 2": "list(data)[:-3:-1]"},
-        "The lengths do not stand in order.",
+        "The lengths are not in order.",
     ),
     ("base e", {"log2": "log"}, "This is the natural logarithm."),
     (
@@ -555,12 +555,12 @@ def step(query, key, value, alpha, state=None):
         {
             "(after - before).norm(dim=1) / before.norm(dim=1)": "weights - weights.tril().triu(-window)).sum(dim=1"
         },
-        "This is the weight behind the window.",
+        "This is the weight outside the window.",
     ),
     (
         "not shared again",
         {"near = near / near.sum(dim=1, keepdim=True)": "pass"},
-        "The weights that are left do not share 1 anew.",
+        "The weights that are left do not sum to 1 again.",
     ),
     (
         "the mean over the queries",
@@ -588,7 +588,7 @@ def step(query, key, value, alpha, state=None):
     (
         "a length",
         {"(after - before).norm(dim=1) / before.norm(dim=1)": "after - before).norm(dim=1"},
-        "This is a length, and not a share",
+        "This is a length, not a share",
     ),
     ("a narrower window", {"place >": "place >="}, "The window is one key too narrow"),
     (

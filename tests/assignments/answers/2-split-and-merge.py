@@ -176,7 +176,7 @@ MISTAKES = [
             smaller[h] = 0.0
     return smaller.view_as(w_o"""
         },
-        "The rows of removed heads are 0 and still there",
+        "The rows of removed heads are 0 but still there",
     ),
     (
         "zeros written into the weights",

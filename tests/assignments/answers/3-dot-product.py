@@ -118,7 +118,7 @@ MISTAKES = [
         {
             "dots.std() / weights.log().std(": "(dots[1] - dots[0]) / (weights[1].log10() - weights[0].log10()"
         },
-        "the one to the base e",
+        "must be to base e",
     ),
     (
         "the differences in opposite order",

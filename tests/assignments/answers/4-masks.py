@@ -44,7 +44,7 @@ MISTAKES = [
     same = document[:, :, None] == document[:, None, :]
     return same & (document != 0)[:, None, :] & torch.ones(seq, seq, dtype=torch.bool).tril()"""
         },
-        "adds the axis of heads behind the batch",
+        "adds the axis of heads after the batch",
     ),
     (
         "padding ends a text",

@@ -228,7 +228,7 @@ KEPT = []""",
             "k, v, causal_mask(q.shape[2], k.shape[2])": "*table[:, :, :, :stop], mask",
             "), cache": "), (table, stop)",
         },
-        "nothing is written into a tensor of it",
+        "nothing is written into its tensors",
     ),
     (
         "the column for every layer",

@@ -131,7 +131,7 @@ MISTAKES = [
                 layer.bias.copy_(bias)
             mine.w_o.bias.copy_(theirs.out_proj.bias)"""
         },
-        "w_q.weight holds what belongs into w_k.weight.",
+        "w_q.weight holds what belongs in w_k.weight.",
     ),
     (
         "transposed",
@@ -266,7 +266,7 @@ def torch_mask(mask, batch, n_heads, n_queries, n_keys):
         KNOWN[about] = ~full.reshape(batch * n_heads, n_queries, n_keys)
     return KNOWN[about]"""
         },
-        "this is for the mask before, of the same shape",
+        "this is for the previous mask of that shape",
     ),
     (
         "padding hidden as a query",
@@ -312,7 +312,7 @@ def torch_mask(mask, batch, n_heads, n_queries, n_keys):
     entropy = -(weights * weights.clamp_min(1e-30).log2()).sum(dim=-1)
     return entropy.exp().transpose(0, 1)[:, is_token].mean(dim=-1)"""
         },
-        "Take both to one base.",
+        "Use the same base for both.",
     ),
     (
         "one over the sum of squares",

@@ -122,7 +122,7 @@ MISTAKES = [
             """model.zero_grad()
     rows""": "rows"
         },
-        "Gradients of an earlier batch are in it.",
+        "Gradients of an earlier batch are in the step.",
     ),
     (
         "all parts alike",
@@ -245,7 +245,7 @@ MISTAKES = [
                 p -= rate * p.grad
     return mean"""
         },
-        "frozen.weight is frozen, and has moved",
+        "frozen.weight is frozen, but it has moved",
     ),
     (
         "a momentum",
@@ -272,7 +272,7 @@ def step(model, parts, loss_of, rate):
         "Plain gradient descent has no memory.",
     ),
     ("what is left", {"= before -": "="}, "This is what is left."),
-    ("heads stay off", {"found.clone()": "found"}, "Start from all heads for each"),
+    ("heads stay off", {"found.clone()": "found"}, "Start from all heads each time"),
     (
         "the mean over the heads",
         {"[:, head].mean(dim=0": ".mean(dim=1"},
@@ -329,7 +329,7 @@ def step(model, parts, loss_of, rate):
         {
             "before - share_right(model, batch, changed)": "(before - share_right(model, batch, changed)).clamp(min=0)"
         },
-        "A head without which more is right is said to cost nothing.",
+        "If more is right without a head, you say that it costs nothing.",
     ),
     (
         "needed by the map",
@@ -374,7 +374,7 @@ def step(model, parts, loss_of, rate):
     change""": """"refuted"
     change"""
         },
-        "nothing can refute it either",
+        "nothing can refute the claim either",
     ),
     (
         "another word for a verdict",
@@ -400,12 +400,12 @@ def step(model, parts, loss_of, rate):
     (
         "what it returns is not looked at",
         {"abs(returned - share) < 1e-4": "True"},
-        "What it returns is wrong",
+        "What the loop returns is wrong",
     ),
     (
         "the old sentences are the new ones",
         {"new,": "batches[-1],", "abs(returned - share) < 1e-4": "True"},
-        "that differs from the old ones'",
+        "differ from the old sentences'",
     ),
     (
         "whether the loss falls",

@@ -116,7 +116,7 @@ MISTAKES = [
             "memory_mask)": "seen)",
             ", strict=True)": ")",
         },
-        "The causal mask lies over cross-attention as well.",
+        "The causal mask is used in cross-attention as well.",
     ),
     ("the source's padding is seen", {", memory_mask)": ")"}, "memory_mask is not used"),
     (
@@ -163,7 +163,7 @@ MISTAKES = [
         },
         "Every residual connection starts from the layer's input.",
     ),
-    ("always post-norm", {"x + sublayer(norm": "norm(x + sublayer"}, "due is pre-norm"),
+    ("always post-norm", {"x + sublayer(norm": "norm(x + sublayer"}, "it should be pre-norm"),
     (
         "the output is normalised, and not the sum",
         {"norm(x +": "x + norm("},
@@ -184,7 +184,7 @@ MISTAKES = [
         {
             'self_attn), ("cross_attention", theirs.multihead_attn': 'multihead_attn), ("cross_attention", theirs.self_attn'
         },
-        "self_attention.w_q.weight holds what belongs into cross_attention.w_q.weight.",
+        "self_attention.w_q.weight holds what belongs in cross_attention.w_q.weight.",
     ),
     (
         "stacked in another order",
@@ -196,15 +196,15 @@ MISTAKES = [
             q, k""": """)
             k, q""",
         },
-        "self_attention.w_q.weight holds what belongs into self_attention.w_k.weight.",
+        "self_attention.w_q.weight holds what belongs in self_attention.w_k.weight.",
     ),
     ("transposed", {".weight)": ".weight.T)"}, "self_attention.w_o.weight is transposed"),
     (
         "the norms of feed-forward and cross-attention swapped",
         {"norm2, theirs.norm3": "norm3, theirs.norm2"},
-        "cross_attention_norm.weight holds what belongs into feed_forward_norm.weight.",
+        "cross_attention_norm.weight holds what belongs in feed_forward_norm.weight.",
     ),
-    ("eps stays", {"here.eps = there.eps": "pass"}, "the norms have another eps than theirs"),
+    ("eps stays", {"here.eps = there.eps": "pass"}, "All parameters are right, but eps is"),
     (
         "w_2 forgotten",
         {"mine.feed_forward.w_2.load_state_dict(theirs.linear2.state_dict())": "pass"},
@@ -256,7 +256,7 @@ MISTAKES = [
     stack = n_layers * layer + norm * norm_first
     return 2 * stack + (source_vocab + 2 * target_vocab) * d_model + target_vocab"""
         },
-        "The decoder's layers are counted as the encoder's.",
+        "The decoder's layers are counted like the encoder's.",
     ),
     (
         "two norms in a decoder layer",
@@ -284,7 +284,7 @@ MISTAKES = [
     feed_forward""": """) * n_heads
     feed_forward"""
         },
-        "The number of heads changes no parameter",
+        "The number of heads does not change the number of parameters",
     ),
     (
         "no bias of the logits",
@@ -301,7 +301,7 @@ MISTAKES = [
             """)
         best[done] = pad""": ")",
         },
-        "Behind the end stands end",
+        "After the end comes end",
     ),
     (
         "the end overwritten",
@@ -313,7 +313,7 @@ MISTAKES = [
         "The end itself is missing",
     ),
     ("to the longest in any case", {"done.all()": "False"}, "without columns of nothing but pad"),
-    ("start comes back", {"signs[:, 1:]": "signs"}, "start stands in front of what came back"),
+    ("start comes back", {"signs[:, 1:]": "signs"}, "What you return begins with start"),
     ("the first row", {"-1]": "0]"}, "Every step takes the first row of the logits"),
     ("the newest sign alone", {")[": "[:, -1:])["}, "The model reads the newest sign alone."),
     ("one too few", {"longest:": "longest - 1:"}, "start is not among the `longest`"),
@@ -348,7 +348,7 @@ MISTAKES = [
         {"], logits[:, :place": "+ 1], logits[:, :place + 1"},
         "a position may see itself",
     ),
-    ("padding never put in", {"F.pad(source, (0, 4))": "source"}, "Put padding behind a source"),
+    ("padding never put in", {"F.pad(source, (0, 4))": "source"}, "Put padding after a source"),
     (
         "the first token",
         {"-1] = last[:, -1": "0] = last[:, 0"},

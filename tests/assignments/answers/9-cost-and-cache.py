@@ -118,7 +118,7 @@ MISTAKES = [
     (
         "sharing saves pairs",
         {"met * d_model * 2": "2 * met * d_kv"},
-        "sharing saves cache, and no pair.",
+        "sharing saves cache, but no pairs.",
     ),
     ("scores alone", {"* 2,": ","}, "one of the two is missing."),
     (
@@ -137,7 +137,7 @@ MISTAKES = [
         {"d_kv]": "d_model]"},
         "Heads that share them keep them once",
     ),
-    ("the cache before", {"seq *": "kept *"}, "This is what lay there before."),
+    ("the cache before", {"seq *": "kept *"}, "This is what was in the cache before."),
     (
         "two for each multiply-add",
         {
@@ -221,7 +221,7 @@ MISTAKES = [
     up_v = torch.nn.functional.pad(ups[1], (width[0], 0))
     return torch.cat(downs), up_k, up_v"""
         },
-        "Keys and values are looked at apart",
+        "Keys and values are treated separately",
     ),
     (
         "repeated in turn",
@@ -251,7 +251,7 @@ MISTAKES = [
     (
         "rounding counts",
         {"(s / s[0] > 1e-4).sum(": "torch.linalg.matrix_rank(both"},
-        "the keys and values are right, and a row has",
+        "the keys and values are right, but a row has",
     ),
     (
         "the squares of the singular values",
@@ -264,13 +264,13 @@ MISTAKES = [
         "a singular value below 1/10000 of the largest one is 0",
     ),
     ("counted from 0 again", {"= earlier +": "="}, "The new tokens are counted from 0 again."),
-    ("one place too far", {"+ torch": "+ (earlier > 0) + torch"}, "one place too far"),
+    ("one place too far", {"+ torch": "+ (earlier > 0) + torch"}, "one position too far"),
     (
         "a piece has one place",
         {"earlier + torch.arange(n_new": "torch.full((n_new,), earlier"},
         "All tokens of a piece are turned alike.",
     ),
-    ("queries not turned", {"turn(q, at)": "q"}, "The keys are turned, and the queries are not."),
+    ("queries not turned", {"turn(q, at)": "q"}, "The keys are turned, but the queries are not."),
     ("values turned", {"= v": "= turn(v, at)"}, "The values are turned as well."),
     (
         "turned at every step",
@@ -292,12 +292,12 @@ MISTAKES = [
     (
         "heads shared in turn",
         {"repeat_interleave(heads // kv_heads, dim=": "repeat(1, heads // kv_heads, 1,"},
-        "The heads of keys are repeated in turn",
+        "The KV heads are repeated in turn",
     ),
     (
         "a cache of repeated heads",
         {"v}": 'v, "all": [x.repeat_interleave(heads // kv_heads, 1) for x in (k, v)]}'},
-        "It holds keys and values for every head of queries.",
+        "It holds keys and values for every query head.",
     ),
     (
         "the text as a cache",
@@ -311,7 +311,7 @@ MISTAKES = [
     heads, _ = grouped_attention(q, k, v, causal=True)
     return layer.w_o(heads.transpose(1, 2).flatten(2))[:, -new.shape[1] :], text"""
         },
-        "project new tokens alone",
+        "project only new tokens",
     ),
     (
         "a list that grows",
@@ -375,7 +375,7 @@ def""",
     (
         "the scale once",
         {"key) / root,": "key) / 1,", "query) / root": "query) / 1"},
-        "and not in the gradients",
+        "but not in the gradients",
     ),
     ("no scale", {"query.shape[-1] ** 0.5": "1.0"}, "1/√d_key is missing"),
     (
@@ -386,7 +386,7 @@ def""",
     (
         "the values' gradient from the scores'",
         {"weights,": "scores_back,"},
-        "The gradient of the values takes the gradients of the scores.",
+        "The gradient of the values is made from the gradients of the scores.",
     ),
     (
         "through a softmax of the tile",
@@ -415,7 +415,7 @@ def""",
     (
         "one sentence alone",
         {"ids)), whole(ids)": "alone)), right"},
-        "One sentence alone is read right",
+        "One sentence alone is read correctly",
     ),
     (
         "the same sentence twice",
@@ -430,9 +430,9 @@ def""",
     piece""": """pass
     piece"""
         },
-        "Call it twice",
+        "Call the reader twice",
     ),
-    ("too short a text", {"12": "6"}, "A short text is read right."),
+    ("too short a text", {"12": "6"}, "A short text is read correctly."),
     (
         "no tolerance",
         {"(a - b).abs().max() < 5e-4": "torch.equal(a, b)"},
