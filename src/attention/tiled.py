@@ -62,7 +62,7 @@ def tiled_attention(
         takes up to about twice the time of torch's fused kernel, because here each step on a tile
         is a separate operation that writes its result to memory, whereas the kernel is one loop
         over a tile that stays in the processor's cache.
-        With torch.export, each program takes one length, because it determines how many tiles are
+        torch.export takes one length at a time, because the length determines how many tiles are
         computed.
 
     Source:

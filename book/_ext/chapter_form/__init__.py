@@ -5,7 +5,8 @@ On the page the minutes alone stand there, and the rest below the first picture,
 meets the question first. A cell of text with the tag `caption` is the caption of the picture above
 it; of one with the tag `finding` the first paragraph is what the chapter has found, set as such, at
 `#finding`. The code of a chapter is folded until its reader wants to build (`code_mode.js`);
-without JavaScript, on paper and in the exercises it is open.
+without JavaScript, on paper and in the exercises it is open. What is far below the window is laid
+out late, and a link arrives all the same (`heights.js`).
 """
 
 from __future__ import annotations
@@ -99,6 +100,8 @@ def add_script(
     context["is_chapter"] = doctree is not None and SUMMARY in doctree.ids
     if context["is_chapter"]:
         app.add_js_file("chapter_form/code_mode.js", loading_method="defer")
+    if context["is_chapter"] or pagename == app.config.root_doc:
+        app.add_js_file("chapter_form/heights.js", loading_method="defer")
 
 
 def setup(app: Sphinx) -> dict[str, object]:
