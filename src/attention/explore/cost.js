@@ -9,7 +9,7 @@ import { panel, row } from "./panels.js";
 import { sum } from "./tensor.js";
 
 const DRAWN = ["now", "loss", "then"]; // how the line of each part looks: dashes, a line, dots
-const HELD = ["keys and values", "weights of all heads"];
+const HELD = ["keys and values", "attention weights"];
 
 const nth = ({ lengths }, at) => lengths.indexOf(+at.n);
 
@@ -54,7 +54,7 @@ export default explorer({
   describe({ name, r, value }, frame, at) {
     if (name.startsWith("held")) {
       return r
-        ? `The weights of all heads, if they are formed: ${inWords(value)} numbers, n_heads · n².`
+        ? `All attention weights, if they are formed: ${inWords(value)} numbers, n_heads · n².`
         : `Kept for the next token: ${inWords(value)} numbers, 2 · n · d_model.`;
     }
     const { data } = frame.parts.at(nth(frame, at));
