@@ -57,6 +57,7 @@ class PageTranslator(MarkdownTranslator):
         text = node.astext()
         if self.status.escape_text:
             text = re.sub(r"([<$])", r"\\\1", escape_markdown_chars(text))
+            text = re.sub(r"\n([-+#])(?= )", r"\n\\\1", text)  # a sign that begins a line, no list
         self.add(text)
 
     def visit_comment(self, node: nodes.comment) -> None:
