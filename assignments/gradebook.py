@@ -58,7 +58,8 @@ def keep_marks(
     again: whether this file was graded before; then its marks by hand need no second look.
 
     Returns:
-        The notebook, whose outputs can be shown; its texts are as the student wrote them.
+        The notebook, whose outputs can be shown; its texts are as the student wrote them, as far as
+        they are not too long to be laid out.
     """
     count_errors_alone(notebook)
     resources = resources_of(submission, root)

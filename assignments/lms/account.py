@@ -38,16 +38,15 @@ def place(marks: list[Mark], roster: Roster) -> tuple[Placed, list[dict[str, str
     people = {id(person): person for person in roster.people}
     for key, of_one in rivals.items():
         person = people[key[0]]
+        if len(of_one) == 1:
+            placed[key] = person, of_one[0]
+            continue
         if len({mark.submission.identity.number for mark in of_one} - {""}) > 1:
             reason = f"two hand in under this name, and {roster.name} has one: {told(person)}"
-            left_out += [left_row(mark, reason) for mark in of_one]
-            continue
-        if len(of_one) > 1:  # any may be somebody else's, who wants to take the place of the others
+        else:  # any may be somebody else's, who wants to take the place of the others
             files = " and ".join(sorted(mark.row["file"] for mark in of_one))
-            reason = f"{files} are both by {told(person)} in {roster.name}: keep one of them"
-            left_out += [left_row(mark, reason) for mark in of_one]
-            continue
-        placed[key] = person, of_one[0]
+            reason = f"{files} lead to {told(person)} in {roster.name}: keep one of them"
+        left_out += [left_row(mark, reason) for mark in of_one]
     return placed, left_out
 
 

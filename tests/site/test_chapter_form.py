@@ -57,21 +57,24 @@ def test_the_first_picture_takes_the_room_of_the_contents(visit, site):
         )
 
 
+LAST_PICTURE = "#picture-splitting-heads-right-and-wrong"
+
+
 @pytest.mark.quick
 @pytest.mark.parametrize("size", [(1280, 800), (360, 740)], ids=str)
-@pytest.mark.parametrize("arrives", ["by a link", "by an address"])
-def test_a_link_arrives_at_the_place_that_it_names(visit, site, arrives, size):
+@pytest.mark.parametrize("address", ["", "#the-chapter-in-five-lines", f"{LAST_PICTURE}?n_heads=2"])
+def test_a_link_arrives_at_the_place_that_it_names(visit, site, address, size):
     """Far below a window the heights of sections are guesses, until they have been laid out."""
     with visit(f"{site}/{CHAPTERS[2]}.html", width=size[0], height=size[1]) as v:
         context = v.page.context.browser.new_context(viewport=v.page.viewport_size)
         page = context.new_page()  # one that does not ask for the whole to be laid out
-        place = "#the-chapter-in-five-lines"
-        page.goto(f"{site}/{CHAPTERS[2]}.html{place if 'address' in arrives else ''}")
+        page.goto(f"{site}/{CHAPTERS[2]}.html{address}")
         page.wait_for_timeout(1000)
-        if "link" in arrives:
+        if not address:
             page.locator(".at-a-glance a").click()
             page.wait_for_timeout(1500)
-        top = page.locator(f"{place} > h2").bounding_box()["y"]
+        place = LAST_PICTURE if "picture" in address else "#the-chapter-in-five-lines > h2"
+        top = page.locator(place).bounding_box()["y"]
         context.close()
     assert 40 < top < size[1] / 2
 

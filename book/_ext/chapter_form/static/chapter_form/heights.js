@@ -19,11 +19,17 @@
     );
   }
 
-  const place = () => document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  // An address may end in a widget's name and its state, or show one widget alone (host.js).
+  const place = () => document.getElementById(decodeURI(location.hash).slice(1).split("?")[0]);
+  const isAlone = new URLSearchParams(location.search).has("alone");
   const [arrival] = performance.getEntriesByType("navigation");
 
-  if (place() && arrival?.type === "navigate") {
+  if (place() && !isAlone && arrival?.type === "navigate") {
     layOut(() => place().scrollIntoView({ behavior: "instant" }));
   } else if ("requestIdleCallback" in window) requestIdleCallback(() => layOut());
   else addEventListener("load", () => layOut());
+
+  addEventListener("hashchange", () => {
+    if (location.hash.includes("?") && !isAlone) place()?.scrollIntoView();
+  });
 })();

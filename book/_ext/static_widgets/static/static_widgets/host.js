@@ -341,15 +341,6 @@
     addEventListener("load", () => scrollTo(0, 0)); // the address would scroll to the widget
   }
 
-  // An address may end in a widget's name and its state, which the widget reads when it is there.
-  function showLinked() {
-    const [name, state] = decodeURI(location.hash).slice(1).split("?");
-    const isAlone = document.documentElement.classList.contains("alone");
-    if (state !== undefined && !isAlone) document.getElementById(name)?.scrollIntoView();
-  }
-
   showAlone();
   start();
-  addEventListener("hashchange", showLinked);
-  showLinked();
 })();
